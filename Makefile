@@ -1,0 +1,75 @@
+# Everything a developer or CI runs, one target each. PYTHON=python3.13 picks another interpreter; each version has its
+# own environment under .venv/. Nothing needs to be installed before but Python with headers, a C++ compiler and make.
+PYTHON ?= python3
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ENV := .venv/$(VERSION)
+BIN := $(ENV)/bin
+PIP := -m pip --disable-pip-version-check -q
+BUILD_NEEDS := "scikit-build-core>=0.11" "cmake>=3.26" "ninja>=1.11"
+TORCH ?= torch==2.13.0
+
+# $(call ready,ENV,EXTRAS,BUILD OPTIONS): an environment with whence built from this tree. Building again is quick.
+define ready
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@test -e $(1)/build-needs || { $(1)/bin/python $(PIP) install $(BUILD_NEEDS) && touch $(1)/build-needs; }
+	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".[$(2)]"
+endef
+
+.PHONY: help demo test test-all test-others check format sanitize fuzz bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+demo:  ## build whence, run the example and show what it captured
+	$(call ready,$(ENV),)
+	$(BIN)/python examples/where.py
+
+test:  ## build whence and run every test, with the fast frame walk and without it
+	$(call ready,$(ENV),test)
+	$(BIN)/python -m pytest -q
+	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not native"
+
+test-others:  ## the same on every other CPython from 3.11 to 3.15 found on the machine
+	@for python in $$($(PYTHON) tools/find_pythons.py --except $(VERSION)); do \
+	  echo "== $$python"; $(MAKE) --no-print-directory test PYTHON=$$python || exit 1; done
+
+test-all: test test-others  ## the same on every CPython from 3.11 to 3.15 found on the machine
+
+check:  ## formatting, lint, types, the stub of the native core, the layers
+	$(call ready,$(ENV),check)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	git ls-files '*.cpp' '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest whence._core --ignore-disjoint-bases
+	$(BIN)/python tools/check_layers.py
+
+format:  ## bring the sources into the form that `make check` wants
+	$(call ready,$(ENV),check)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only .
+	git ls-files '*.cpp' '*.h' | xargs $(BIN)/clang-format -i
+
+sanitize:  ## the tests with AddressSanitizer, UndefinedBehaviorSanitizer and lock-rank checks
+	$(call ready,$(ENV)-sanitize,test,-C cmake.define.WHENCE_SANITIZE=ON -C build-dir=build/sanitize-$(VERSION))
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc WHENCE_SANITIZED=1 \
+	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging"
+
+fuzz:  ## run the fuzz targets for a minute each (needs clang)
+	cmake -S . -B build/fuzz -G Ninja -DWHENCE_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ -DPython_EXECUTABLE=$$(command -v $(PYTHON))
+	cmake --build build/fuzz
+	for target in line_table text; do build/fuzz/fuzz_$$target -max_total_time=60 -print_final_stats=1 || exit 1; done
+
+bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch out
+	@for python in $$($(PYTHON) tools/find_pythons.py); do \
+	  $(MAKE) --no-print-directory bench-one PYTHON=$$python || exit 1; done
+
+.PHONY: bench-one
+bench-one:
+	$(call ready,$(ENV)-bench,)
+	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
+	$(ENV)-bench/bin/python bench/capture.py
+
+clean:  ## remove everything that was built, the environments too
+	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache

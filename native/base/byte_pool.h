@@ -1,0 +1,59 @@
+// byte_pool.h: byte strings kept once, for ever, under a 32-bit number.
+//
+// Threads: any. intern() takes the pool's lock (rank `bytes`); get() takes none.
+// Allocates: by mmap only.
+// Fails by: kNone from intern().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/lock.h"
+#include "base/segments.h"
+#include "base/text.h"
+
+namespace whence::base {
+
+class BytePool {
+ public:
+  using Ref = std::uint32_t;
+  static constexpr Ref kNone = 0xFFFFFFFF;
+
+  [[nodiscard]] Ref intern(std::span<const std::uint8_t> bytes) noexcept;
+  [[nodiscard]] Ref intern(UnicodeView text) noexcept;  // kept as UTF-8
+
+  [[nodiscard]] std::string_view get(Ref ref) const noexcept {
+    const Item* item = items_.at(ref);
+    return {reinterpret_cast<const char*>(item->data), item->size};
+  }
+
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return mapped_.load(std::memory_order_relaxed) + items_.bytes();
+  }
+
+ private:
+  struct Item {
+    const std::uint8_t* data;
+    std::size_t size;
+    std::uint64_t hash;
+  };
+
+  // Strings are written to the end of the current block first and looked up there; a new one stays.
+  [[nodiscard]] std::uint8_t* reserve(std::size_t size) noexcept;
+  [[nodiscard]] Ref keep(std::uint8_t* data, std::size_t size) noexcept;
+  [[nodiscard]] bool grow_index() noexcept;
+
+  Lock lock_{Rank::bytes};
+  Segments<Item, 10> items_;        // written under lock_, read without
+  std::uint32_t count_ = 0;         // this and the rest: under lock_
+  std::uint8_t* block_ = nullptr;   // where the next string goes
+  std::size_t block_left_ = 0;      //
+  Ref* index_ = nullptr;            // open addressing; 0 is free, else ref + 1
+  std::uint32_t index_size_ = 0;    // a power of two
+  std::atomic<std::size_t> mapped_ = 0;
+};
+
+}  // namespace whence::base

@@ -1,0 +1,42 @@
+// lock.h: the one kind of lock in the native core, and the order in which locks may be taken.
+//
+// Threads: any. A holder runs a few dozen instructions and never enters Python, malloc or the
+// loader, so waiting is a spin with a yield.
+// Allocates: never.
+// Fails by: a thread that takes locks out of order dies on an assertion in checked builds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace whence::base {
+
+// A thread that holds a lock may only take one of a higher rank.
+enum class Rank : std::uint8_t { codes = 1, bytes = 2, stacks = 3 };
+
+class Lock {
+ public:
+  constexpr explicit Lock(Rank rank) noexcept : rank_(rank) {}
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  void acquire() noexcept;
+  void release() noexcept;
+
+ private:
+  std::atomic<bool> taken_ = false;
+  const Rank rank_;
+};
+
+class [[nodiscard]] Holding {
+ public:
+  explicit Holding(Lock& lock) noexcept : lock_(lock) { lock_.acquire(); }
+  ~Holding() { lock_.release(); }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}  // namespace whence::base

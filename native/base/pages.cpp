@@ -1,0 +1,17 @@
+// pages.cpp: see pages.h.
+#include "base/pages.h"
+
+#include <sys/mman.h>
+
+namespace whence::base {
+
+void* map_pages(std::size_t bytes) noexcept {
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+void unmap_pages(void* pages, std::size_t bytes) noexcept {
+  if (pages != nullptr) munmap(pages, bytes);
+}
+
+}  // namespace whence::base

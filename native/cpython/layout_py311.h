@@ -1,0 +1,31 @@
+// layout_py311.h: interpreter frames of CPython 3.11. See frame_layout.h.
+#pragma once
+
+#include <Python.h>
+
+#include "cpython/frame_layout.h"
+
+namespace whence::cpython {
+
+struct FrameImage {
+  void *function, *globals, *builtins, *locals;
+  void* executable;
+  void* frame_object;
+  void* previous;
+  void* instruction;  // the code unit before the next one: what f_lasti reports
+  int stack_top;
+  bool is_entry;
+  char owner;
+};
+
+inline constexpr bool kLayoutKnown = true;
+inline constexpr FrameLayout kLayout = {
+    offsetof(FrameImage, executable), offsetof(FrameImage, previous),
+    offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
+    0, 1, 3};
+
+inline const void* current_frame(PyThreadState* state) noexcept {
+  return state->cframe->current_frame;
+}
+
+}  // namespace whence::cpython

@@ -1,0 +1,34 @@
+// layout_py312.h: interpreter frames of CPython 3.12. See frame_layout.h.
+//
+// New here: each entry into the evaluation loop has a frame of the interpreter's own on the C stack
+// (owner 3), and a specialised call of a class has a clean-up frame between caller and __init__.
+#pragma once
+
+#include <Python.h>
+
+#include "cpython/frame_layout.h"
+
+namespace whence::cpython {
+
+struct FrameImage {
+  void* executable;
+  void* previous;
+  void *function, *globals, *builtins, *locals;
+  void* frame_object;
+  void* instruction;  // the code unit before the next one: what f_lasti reports
+  int stack_top;
+  std::uint16_t return_offset;
+  char owner;
+};
+
+inline constexpr bool kLayoutKnown = true;
+inline constexpr FrameLayout kLayout = {
+    offsetof(FrameImage, executable), offsetof(FrameImage, previous),
+    offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
+    0, 1, 3};
+
+inline const void* current_frame(PyThreadState* state) noexcept {
+  return state->cframe->current_frame;
+}
+
+}  // namespace whence::cpython

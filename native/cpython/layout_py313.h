@@ -1,0 +1,31 @@
+// layout_py313.h: interpreter frames of CPython 3.13. See frame_layout.h.
+//
+// New here: the thread state points at the frame without a detour, and the instruction is the one that runs.
+#pragma once
+
+#include <Python.h>
+
+#include "cpython/frame_layout.h"
+
+namespace whence::cpython {
+
+struct FrameImage {
+  void* executable;  // None in the interpreter's own frames
+  void* previous;
+  void *function, *globals, *builtins, *locals;
+  void* frame_object;
+  void* instruction;
+  int stack_top;
+  std::uint16_t return_offset;
+  char owner;
+};
+
+inline constexpr bool kLayoutKnown = true;
+inline constexpr FrameLayout kLayout = {
+    offsetof(FrameImage, executable), offsetof(FrameImage, previous),
+    offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
+    0, 1, 3};
+
+inline const void* current_frame(PyThreadState* state) noexcept { return state->current_frame; }
+
+}  // namespace whence::cpython

@@ -1,0 +1,161 @@
+// self_test.cpp: see self_test.h.
+//
+// A small program calls probe() in the situations in which layouts and rules have differed between versions. Each call
+// walks the frames twice, by the layout and by the public API, and compares code objects and offsets.
+#include "cpython/self_test.h"
+
+#include "cpython/code.h"
+#include "cpython/frames.h"
+#include "cpython/frames_public.h"
+#include "cpython/ref.h"
+#include "cpython/safe_read.h"
+#include "cpython/thread.h"
+
+namespace whence::cpython {
+namespace {
+
+constexpr char kProgram[] = R"(
+def plain(depth):
+    return plain(depth - 1) if depth else probe()
+
+class Made:
+    def __init__(self, look):
+        self.seen = probe() if look else None
+
+def made(look):
+    return Made(look)
+
+def numbers():
+    yield probe()
+
+def thrown():
+    try:
+        yield
+    except KeyError:
+        yield probe()
+
+def delegating():
+    yield from thrown()
+
+plain(4)
+for i in range(64):
+    made(i >= 62)
+list(numbers())
+g = delegating()
+next(g)
+g.throw(KeyError())
+g.close()
+)";
+constexpr int kExpectedProbes = 5;
+constexpr int kFrames = 12;     // compared at each probe: the program's own and a few below
+constexpr int kMostSteps = 64;  // of the raw walk, inner frames included
+
+struct Seen {
+  const PyCodeObject* code;
+  std::int32_t offset;
+  bool operator==(const Seen&) const = default;
+};
+
+struct Walk {
+  Seen frames[kFrames];
+  int count = 0;
+  bool add(Seen seen) noexcept {
+    frames[count++] = seen;
+    return count < kFrames;
+  }
+};
+
+struct Test {
+  const FrameLayout& layout;
+  SafeReader memory;
+  int probes = 0;
+  const char* failure = nullptr;
+};
+
+// A step of the walk by layout, from a copy of the frame: nothing is dereferenced here.
+struct RawFrame {
+  std::uintptr_t executable, previous, instruction;
+  std::uint8_t owner;
+};
+
+bool read_frame(const Test& test, std::uintptr_t at, RawFrame& frame) noexcept {
+  const FrameLayout& layout = test.layout;
+  return test.memory.read(at + layout.executable, frame.executable) &&
+         test.memory.read(at + layout.previous, frame.previous) &&
+         test.memory.read(at + layout.instruction, frame.instruction) &&
+         test.memory.read(at + layout.owner, frame.owner);
+}
+
+const char* walk_raw(const Test& test, PyThreadState* state, Walk& walk) noexcept {
+  auto at = reinterpret_cast<std::uintptr_t>(current_frame(state));
+  for (int step = 0; at != 0 && step < kMostSteps; ++step) {
+    RawFrame frame;
+    if (!read_frame(test, at, frame)) return "a frame could not be read";
+    at = frame.previous;
+    if (frame.owner >= test.layout.first_inner) continue;
+    const std::uintptr_t code = frame.executable & ~test.layout.tag_bits;
+    PyTypeObject* type = nullptr;
+    int first_traceable = 0;
+    if (!test.memory.read(code + offsetof(PyObject, ob_type), type) || type != &PyCode_Type ||
+        !test.memory.read(code + offsetof(PyCodeObject, _co_firsttraceable), first_traceable)) {
+      return "a frame has no code object where it should";
+    }
+    const auto units = static_cast<std::intptr_t>(frame.instruction - code -
+                                                  offsetof(PyCodeObject, co_code_adaptive)) /
+                       kCodeUnit;
+    if (frame.owner != test.layout.generator && units < first_traceable) continue;
+    const auto* object = reinterpret_cast<const PyCodeObject*>(code);
+    if (!walk.add({object, offset_in(object, frame.instruction)})) break;
+  }
+  return nullptr;
+}
+
+const char* compare_walks(const Test& test) noexcept {
+  PyThreadState* state = calling_state();
+  Walk expected;
+  walk_public(state, [&](PublicFrame frame) { return expected.add({frame.code, frame.offset}); });
+  Walk walked;
+  if (const char* failure = walk_raw(test, state, walked)) return failure;
+  if (walked.count != expected.count) return "the number of frames differs";
+  for (int i = 0; i < expected.count; ++i) {
+    if (walked.frames[i] != expected.frames[i]) return "a frame differs";
+  }
+  return nullptr;
+}
+
+PyObject* probe(PyObject* self, PyObject*) {
+  auto* test = static_cast<Test*>(PyCapsule_GetPointer(self, nullptr));
+  ++test->probes;
+  if (test->failure == nullptr) test->failure = compare_walks(*test);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef probe_method = {"probe", probe, METH_NOARGS, nullptr};
+
+bool run_program(Test& test) noexcept {
+  const Ref<> code(Py_CompileString(kProgram, "<whence self-test>", Py_file_input));
+  const Ref<> self(PyCapsule_New(&test, nullptr, nullptr));
+  const Ref<> function(self ? PyCFunction_New(&probe_method, self.get()) : nullptr);
+  const Ref<> globals(PyDict_New());
+  if (!code || !function || !globals) return false;
+  if (PyDict_SetItemString(globals.get(), "probe", function.get()) < 0 ||
+      PyDict_SetItemString(globals.get(), "__builtins__", PyEval_GetBuiltins()) < 0 ||
+      PyDict_SetItemString(globals.get(), "__name__", Py_None) < 0) {
+    return false;
+  }
+  return static_cast<bool>(Ref<>(PyEval_EvalCode(code.get(), globals.get(), globals.get())));
+}
+
+}  // namespace
+
+const char* self_test(const FrameLayout& layout) noexcept {
+  if (!kLayoutKnown) return "this interpreter's frames are not described";
+  const PendingAside aside;
+  Test test{layout, {}};
+  if (!test.memory.usable()) return "the self-test needs a pipe and got none";
+  if (!run_program(test)) return "the self-test's program failed";
+  if (test.failure != nullptr) return test.failure;
+  return test.probes == kExpectedProbes ? nullptr : "the self-test's program did not run to its end";
+}
+
+}  // namespace whence::cpython

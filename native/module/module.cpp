@@ -1,0 +1,106 @@
+// module.cpp: loading _core.
+//
+// Threads: the importing one. Allocates: the module's state. Fails by: ImportError.
+#include <Python.h>
+
+#include "cpython/layout.h"
+#include "cpython/ref.h"
+#include "cpython/self_test.h"
+#include "cpython/thread.h"
+#include "module/c_api.h"
+#include "module/functions.h"
+#include "module/stack_type.h"
+#include "module/state.h"
+#include "stacks/capture.h"
+#include "stacks/store.h"
+
+namespace whence::module {
+namespace {
+
+using cpython::Ref;
+
+bool make_members(PyObject* module, State& state) noexcept {
+  const Ref<> frame_module(PyImport_ImportModule("whence._frame"));
+  if (!frame_module) return false;
+  state.frame_type =
+      reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(frame_module.get(), "Frame"));
+  state.stack_type = make_stack_type(module);
+  state.skip = PyUnicode_InternFromString("skip");
+  state.limit = PyUnicode_InternFromString("limit");
+  state.origin = PyUnicode_InternFromString("origin");
+  if (!state.frame_type || !state.stack_type || !state.skip || !state.limit || !state.origin) {
+    return false;
+  }
+  const Ref<> c_api(make_c_api());
+  return c_api && PyModule_AddObjectRef(module, "_c_api", c_api.get()) == 0 &&
+         PyModule_AddType(module, state.stack_type) == 0;
+}
+
+int execute(PyObject* module) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "whence works in the main interpreter only");
+    return -1;
+  }
+  State& state = state_of(module);
+  if (!make_members(module, state)) return -1;
+  cpython::remember_main_interpreter();
+  if (!stacks::store().codes.attach()) {
+    PyErr_SetString(PyExc_ImportError, "whence needs a code-extra slot and CPython has none left");
+    return -1;
+  }
+  state.attached = true;
+  state.walk_reason = cpython::self_test(cpython::kLayout);
+  stacks::use_walk(state.walk_reason == nullptr ? stacks::Walk::fast
+                                                : stacks::Walk::by_public_api);
+  return 0;
+}
+
+int traverse(PyObject* module, visitproc visit, void* arg) {
+  const State& state = state_of(module);
+  Py_VISIT(state.stack_type);
+  Py_VISIT(state.frame_type);
+  return 0;
+}
+
+int clear(PyObject* module) {
+  State& state = state_of(module);
+  Py_CLEAR(state.stack_type);
+  Py_CLEAR(state.frame_type);
+  Py_CLEAR(state.skip);
+  Py_CLEAR(state.limit);
+  Py_CLEAR(state.origin);
+  return 0;
+}
+
+// The interpreter is ending, or the module was dropped: read what living code still tells, and let go of it.
+void release(void* module) {
+  auto* self = static_cast<PyObject*>(module);
+  if (state_of(self).attached) stacks::store().codes.detach();
+  clear(self);
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(execute)},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "whence._core",
+                          "The native core of whence. Use the names in the whence package instead.",
+                          sizeof(State),
+                          functions,
+                          slots,
+                          traverse,
+                          clear,
+                          release};
+
+}  // namespace
+}  // namespace whence::module
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&whence::module::definition); }

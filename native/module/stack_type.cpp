@@ -1,0 +1,174 @@
+// stack_type.cpp: see stack_type.h. What a stack says in words is written in Python (whence/_stack.py).
+#include "module/stack_type.h"
+
+#include <new>
+
+#include "cpython/ref.h"
+#include "module/frame_objects.h"
+#include "stacks/resolve.h"
+#include "stacks/store.h"
+
+namespace whence::module {
+namespace {
+
+using cpython::Ref;
+
+template <class T>
+T* allocate(PyTypeObject* type) noexcept {
+  auto* object = static_cast<T*>(PyObject_Malloc(sizeof(T)));
+  if (object == nullptr) {
+    PyErr_NoMemory();
+    return nullptr;
+  }
+  PyObject_Init(reinterpret_cast<PyObject*>(object), type);
+  return object;
+}
+
+// Frees the stack, and then its origins one by one: a chain of them may be longer than the C stack is deep.
+void dealloc(PyObject* self) {
+  while (self != nullptr) {
+    PyTypeObject* type = Py_TYPE(self);
+    PyObject* origin = as_stack(self)->origin;
+    if (as_stack(self)->detached) Py_XDECREF(as_detached(self)->frames);
+    PyObject_Free(self);
+    Py_DECREF(type);
+    if (origin != nullptr && Py_REFCNT(origin) > 1) {
+      Py_DECREF(origin);
+      origin = nullptr;
+    }
+    self = origin;
+  }
+}
+
+Py_hash_t hash(PyObject* self) {
+  if (as_stack(self)->detached) return as_detached(self)->hash;
+  return hash_from(stacks::content_hash(as_stack(self)->id));
+}
+
+// 1 or 0, or -1 with an error set. Origins are left out.
+int same_frames(const State& state, PyObject* a, PyObject* b) noexcept {
+  if (!as_stack(a)->detached && !as_stack(b)->detached) return as_stack(a)->id == as_stack(b)->id;
+  if (hash(a) != hash(b)) return 0;
+  const Ref<> ours(captured_frames(state, a));
+  const Ref<> theirs(captured_frames(state, b));
+  return ours && theirs ? PyObject_RichCompareBool(ours.get(), theirs.get(), Py_EQ) : -1;
+}
+
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+  if ((operation != Py_EQ && operation != Py_NE) || Py_TYPE(self) != Py_TYPE(other)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  const State& state = *static_cast<State*>(PyType_GetModuleState(Py_TYPE(self)));
+  int same = 1;
+  while (same == 1 && self != other) {
+    if (self == nullptr || other == nullptr) {
+      same = 0;
+      break;
+    }
+    same = same_frames(state, self, other);
+    self = as_stack(self)->origin;
+    other = as_stack(other)->origin;
+  }
+  if (same < 0) return nullptr;
+  return PyBool_FromLong((same == 1) == (operation == Py_EQ));
+}
+
+PyObject* get_origin(PyObject* self, void*) {
+  PyObject* origin = as_stack(self)->origin;
+  return Py_NewRef(origin != nullptr ? origin : Py_None);
+}
+
+PyObject* get_depth(PyObject* self, void*) {
+  if (!as_stack(self)->detached) {
+    return PyLong_FromUnsignedLong(stacks::store().stacks.depth(as_stack(self)->id));
+  }
+  const State& state = *static_cast<State*>(PyType_GetModuleState(Py_TYPE(self)));
+  const Ref<> frames(captured_frames(state, self));
+  return frames ? PyLong_FromSsize_t(PyList_GET_SIZE(frames.get())) : nullptr;
+}
+
+// Calls whence._stack.<name>(self).
+PyObject* in_words(PyObject* self, const char* name) {
+  const Ref<> words(PyImport_ImportModule("whence._stack"));
+  return words ? PyObject_CallMethod(words.get(), name, "O", self) : nullptr;
+}
+
+PyObject* get_frames(PyObject* self, void*) { return in_words(self, "frames"); }
+PyObject* get_str(PyObject* self) { return in_words(self, "text"); }
+PyObject* get_repr(PyObject* self) { return in_words(self, "describe"); }
+PyObject* format(PyObject* self, PyObject*) { return in_words(self, "format_lines"); }
+PyObject* summary(PyObject* self, PyObject*) { return in_words(self, "summary"); }
+PyObject* reduce(PyObject* self, PyObject*) { return in_words(self, "reduce"); }
+
+PyGetSetDef properties[] = {
+    {"frames", get_frames, nullptr,
+     "The frames as a tuple of Frame, innermost first, with what generated code came from.", nullptr},
+    {"origin", get_origin, nullptr, "The stack given as origin=, or None.", nullptr},
+    {"depth", get_depth, nullptr, "How many frames were captured; nothing is resolved to tell.",
+     nullptr},
+    {},
+};
+
+PyMethodDef methods[] = {
+    {"format", format, METH_NOARGS,
+     "format($self, /)\n--\n\nThe lines of a traceback, outermost frame first, like traceback.format_stack()."},
+    {"summary", summary, METH_NOARGS,
+     "summary($self, /)\n--\n\nThe same frames as a traceback.StackSummary."},
+    {"__reduce__", reduce, METH_NOARGS,
+     "__reduce__($self, /)\n--\n\nA pickle carries the resolved frames and the origin."},
+    {},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>("Where the program was: an immutable, hashable stack made by whence.capture().")},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_str, reinterpret_cast<void*>(get_str)},
+    {Py_tp_repr, reinterpret_cast<void*>(get_repr)},
+    {Py_tp_getset, properties},
+    {Py_tp_methods, methods},
+    {},
+};
+
+PyType_Spec spec = {
+    "whence.Stack", sizeof(StackObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+PyTypeObject* make_stack_type(PyObject* module) noexcept {
+  return reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+}
+
+PyObject* new_stack(PyTypeObject* type, stacks::StackId id, PyObject* origin) noexcept {
+  auto* stack = allocate<StackObject>(type);
+  if (stack == nullptr) return nullptr;
+  stack->id = id;
+  stack->detached = false;
+  stack->origin = Py_XNewRef(origin);
+  return reinterpret_cast<PyObject*>(stack);
+}
+
+PyObject* new_detached_stack(const State& state, PyObject* frames, PyObject* origin) noexcept try {
+  std::uint64_t hash = 0;
+  for (Py_ssize_t i = PyTuple_GET_SIZE(frames); i-- != 0;) {
+    PyObject* frame = PyTuple_GET_ITEM(frames, i);
+    stacks::Location place;
+    if (!check_frame(state, frame, place)) return nullptr;
+    hash = hash_step(hash, frame, place);
+  }
+  auto* stack = allocate<DetachedStack>(state.stack_type);
+  if (stack == nullptr) return nullptr;
+  stack->head.id = stacks::kEmpty;
+  stack->head.detached = true;
+  stack->head.origin = Py_XNewRef(origin);
+  stack->frames = Py_NewRef(frames);
+  stack->hash = hash_from(hash);
+  return reinterpret_cast<PyObject*>(stack);
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+}  // namespace whence::module

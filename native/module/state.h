@@ -1,0 +1,24 @@
+// state.h: what one _core module object owns. There is no other Python state in the native core.
+//
+// Threads: holders of the GIL. Allocates: in module.cpp, when the module is loaded. Fails by: Python's error.
+#pragma once
+
+#include <Python.h>
+
+namespace whence::module {
+
+struct State {
+  PyTypeObject* stack_type;
+  PyTypeObject* frame_type;  // whence.Frame, a named tuple
+  PyObject* skip;            // interned argument names
+  PyObject* limit;
+  PyObject* origin;
+  const char* walk_reason;  // why frames are walked by the public API; nullptr if they are not
+  bool attached;            // this module has attached the code registry
+};
+
+[[nodiscard]] inline State& state_of(PyObject* module) noexcept {
+  return *static_cast<State*>(PyModule_GetState(module));
+}
+
+}  // namespace whence::module

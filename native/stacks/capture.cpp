@@ -1,0 +1,67 @@
+// capture.cpp: see capture.h.
+#include "stacks/capture.h"
+
+#include <atomic>
+
+#include "cpython/frames.h"
+#include "cpython/frames_public.h"
+#include "stacks/frame_list.h"
+#include "stacks/prefix_cache.h"
+#include "stacks/store.h"
+
+namespace whence::stacks {
+namespace {
+
+std::atomic<Walk> walk_now = Walk::by_public_api;
+
+// Frames innermost first, as (code id, offset); the table wants them outermost first.
+StackId intern_all(const FrameList& frames) noexcept {
+  StackId stack = frames.complete() ? kEmpty : kTruncated;
+  if (!frames.complete()) store().stacks.count_truncated();
+  for (std::size_t i = frames.size(); i-- != 0;) {
+    stack = store().stacks.intern(stack, frames[i].code, frames[i].offset);
+  }
+  return stack;
+}
+
+StackId capture_public(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept {
+  FrameList frames;
+  cpython::walk_public(state, [&](cpython::PublicFrame frame) {
+    if (skip != 0) return --skip, true;
+    if (frames.size() >= limit) return false;
+    return frames.add({store().codes.id_of(frame.code), frame.offset});
+  });
+  return intern_all(frames);
+}
+
+// The walk without a cache: for a limited number of frames, and for threads that are ending.
+StackId capture_some(const cpython::Frame* frame, std::uint32_t limit) noexcept {
+  FrameList frames;
+  for (; frame != nullptr && frames.size() < limit; frame = cpython::previous(frame)) {
+    if (cpython::hidden(frame)) continue;
+    PyCodeObject* code = cpython::code_of(cpython::executable(frame));
+    const auto offset = cpython::offset_in(code, cpython::instruction(frame));
+    if (!frames.add({store().codes.id_of(code), offset})) break;
+  }
+  return intern_all(frames);
+}
+
+}  // namespace
+
+void use_walk(Walk walk) noexcept { walk_now.store(walk, std::memory_order_relaxed); }
+
+Walk walk_in_use() noexcept { return walk_now.load(std::memory_order_relaxed); }
+
+StackId capture(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept {
+  if (state == nullptr) return kEmpty;
+  if (walk_in_use() != Walk::fast) [[unlikely]] return capture_public(state, skip, limit);
+  const cpython::Frame* frame = cpython::innermost(state);
+  for (; skip != 0 && frame != nullptr; frame = cpython::previous(frame)) {
+    if (!cpython::hidden(frame)) --skip;
+  }
+  if (frame == nullptr) return kEmpty;
+  PrefixCache* cache = limit == kNoLimit ? PrefixCache::mine() : nullptr;
+  return cache != nullptr ? cache->stack_at(frame) : capture_some(frame, limit);
+}
+
+}  // namespace whence::stacks

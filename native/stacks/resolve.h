@@ -1,0 +1,45 @@
+// resolve.h: naming the frames of a stack, long after it was captured.
+//
+// Threads: any. Takes the code registry's lock for a moment for each frame.
+// Allocates: the registry may copy facts of a code object it meets here first.
+// Fails by: frames that say they are unknown. Views returned are valid for ever.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "stacks/line_table.h"
+#include "stacks/store.h"
+
+namespace whence::stacks {
+
+enum class FrameKind : std::uint8_t { python, truncated };
+
+[[nodiscard]] std::string_view name_of(FrameKind kind) noexcept;
+
+struct ResolvedFrame {
+  FrameKind kind;
+  std::string_view name, filename;
+  Location place;
+};
+
+// The frame that `id` adds to its parent.
+[[nodiscard]] ResolvedFrame resolve(StackId id) noexcept;
+
+// Calls visit(StackId) for each frame, innermost first; resolve() gives the frame's facts. A truncated stack begins with
+// its truncation mark.
+template <class Visit>
+void for_each_frame(StackId stack, Visit&& visit) {
+  if (is_truncated(stack)) visit(StackId{kTruncated});
+  for (StackId id = whole_part(stack); id != kEmpty; id = store().stacks.node(id).parent) visit(id);
+}
+
+// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames read the same.
+// Each distinct frame is resolved once in the life of the process.
+[[nodiscard]] std::uint64_t content_hash(StackId stack) noexcept;
+
+// One step of that hash, outermost frame first, starting from 0: for frames that come from elsewhere.
+[[nodiscard]] std::uint64_t content_hash_step(std::uint64_t outer, std::uint64_t name_hash,
+                                              std::uint64_t filename_hash, Location place) noexcept;
+
+}  // namespace whence::stacks

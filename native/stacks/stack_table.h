@@ -1,0 +1,78 @@
+// stack_table.h: every stack ever seen, each as one 32-bit id.
+//
+// Threads: any. Looking a stack up takes no lock; adding one takes the table's (rank `stacks`).
+// Allocates: when it grows, by mmap; nothing that a reader holds ever moves.
+// Fails by: a truncated id (below), counted. The capture goes on.
+//
+// A stack is a node: the frame that runs, and the node of the stack that called it. Node 0 is the empty stack.
+//
+//      0 <- main+12 <- load+40 <- parse+8       ids 1, 2, 3; equal stacks are equal ids
+//                   <- load+66 <- parse+8       ids 4, 5
+//
+// The highest bit of an id marks a stack whose inner frames could not be kept: the rest of the id is the
+// stack up to there. So a full table costs nothing more, keeps what it can and never hides a loss.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/lock.h"
+#include "base/segments.h"
+
+namespace whence::stacks {
+
+using StackId = std::uint32_t;
+using CodeId = std::uint32_t;
+
+inline constexpr StackId kEmpty = 0;
+inline constexpr StackId kTruncated = 0x80000000;
+
+[[nodiscard]] constexpr bool is_truncated(StackId id) noexcept { return (id & kTruncated) != 0; }
+[[nodiscard]] constexpr StackId whole_part(StackId id) noexcept { return id & ~kTruncated; }
+
+struct Node {
+  StackId parent;
+  CodeId code;
+  std::int32_t offset;  // of the instruction, in bytes, as f_lasti
+  std::uint32_t depth;  // frames from here to the outermost
+};
+
+class StackTable {
+ public:
+  static constexpr std::uint32_t kDefaultCap = std::uint32_t{1} << 24;
+
+  // The id of `parent` with one more frame.
+  [[nodiscard]] StackId intern(StackId parent, CodeId code, std::int32_t offset) noexcept;
+
+  [[nodiscard]] const Node& node(StackId id) const noexcept { return *nodes_.at(id); }
+  [[nodiscard]] bool contains(StackId id) const noexcept;
+  [[nodiscard]] std::uint32_t depth(StackId id) const noexcept;
+
+  // How many nodes the table may hold. Nodes that are there already stay.
+  void set_cap(std::uint32_t cap) noexcept;
+
+  struct Statistics {
+    std::uint32_t nodes, cap;
+    std::uint64_t truncated;  // captures cut short by the cap or by lack of memory
+    std::size_t bytes;
+  };
+  [[nodiscard]] Statistics statistics() const noexcept;
+  void count_truncated() noexcept { truncated_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  struct Index;
+  [[nodiscard]] StackId find(const Index* index, std::uint64_t hash, const Node& key) const noexcept;
+  [[nodiscard]] StackId add(std::uint64_t hash, const Node& key) noexcept;
+  [[nodiscard]] Index* roomy_index() noexcept;
+
+  base::Lock lock_{base::Rank::stacks};
+  base::Segments<Node, 12> nodes_;            // written under lock_ before the id is published
+  std::atomic<Index*> index_ = nullptr;       // replaced under lock_; earlier ones stay readable
+  std::atomic<std::uint32_t> last_ = 0;       // the newest id; written under lock_
+  std::atomic<std::uint32_t> cap_ = kDefaultCap;
+  std::atomic<std::uint64_t> truncated_ = 0;
+  std::atomic<std::size_t> index_bytes_ = 0;
+};
+
+}  // namespace whence::stacks

@@ -1,0 +1,24 @@
+"""A flight recorder for Python programs: where did this time, this memory, this error come from?"""
+
+from whence import _environment, generated
+from whence._core import Stack, capture
+from whence._frame import Frame
+from whence._include import get_include
+from whence._statistics import statistics
+from whence._symbolize import symbolize, to_json
+
+__all__ = [
+    "Frame",
+    "Stack",
+    "__version__",
+    "capture",
+    "generated",
+    "get_include",
+    "statistics",
+    "symbolize",
+    "to_json",
+]
+
+__version__ = "0.1.0"
+
+_environment.apply()

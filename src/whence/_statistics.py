@@ -1,0 +1,33 @@
+"""How large the native tables are, and what they could not keep."""
+
+from typing import NamedTuple
+
+from whence import _core
+
+
+class Statistics(NamedTuple):
+    """Counts over the life of the process. Sizes are bytes mapped."""
+
+    stacks: int
+    """Distinct stacks, counting each with all its outer parts."""
+    stacks_cap: int
+    """How many the table may hold."""
+    stacks_truncated: int
+    """Captures whose inner frames were not kept, because of the cap or lack of memory."""
+    stacks_bytes: int
+    codes: int
+    """Code objects that were seen in a capture."""
+    codes_dead: int
+    """Those that are gone; their names and line tables were copied."""
+    codes_lost: int
+    """Those whose names were lost for lack of memory."""
+    codes_bytes: int
+    walk: str
+    """``"fast"``, or ``"public"`` where frames are walked through CPython's public API."""
+    walk_reason: str | None
+    """Why the walk is not fast, or None."""
+
+
+def statistics() -> Statistics:
+    """Return the size and the losses of the native tables."""
+    return Statistics(**_core.statistics())

@@ -1,0 +1,218 @@
+"""From generated code back to what it was generated from.
+
+A line of generated code means nothing to the person who wrote the template, the graph or the
+notebook cell behind it. Tell whence what a line came from, and the frames it came from
+stand right after the generated one in every stack, with ``kind="generated"``:
+
+- ``register(filename, line_map)`` for a file whose lines are known beforehand;
+- ``register_provider(function)`` for a function that is asked for each (filename, line).
+
+Line maps are asked first, then providers in the order they were registered, then the ones
+that whence brings along (see ``whence._providers``); the first that yields frames wins.
+All of it may be called from any thread at any time.
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from whence import _providers
+from whence._frame import Frame
+
+__all__ = ["failures", "register", "register_provider", "unregister"]
+
+Origin: TypeAlias = Frame | tuple[str, int] | tuple[str, int, str]
+"""A frame, a (filename, line) pair, or a (filename, line, name) triple."""
+
+Origins: TypeAlias = Origin | Iterable[Origin] | None
+"""What a line came from: one origin, several (innermost first), or nothing."""
+
+LineMap: TypeAlias = Mapping[int, Origins] | Iterable[tuple[int, Origins]]
+"""Exact lines in a mapping, or (first line, origins) pairs that each hold until the next."""
+
+Provider: TypeAlias = Callable[[str, int], Origins]
+
+_KEPT_FAILURES = 16
+
+
+class _Registry(NamedTuple):
+    """What is registered. Replaced as a whole, so that readers need no lock."""
+
+    line_maps: dict[str, Callable[[int], tuple[Frame, ...]]]
+    providers: tuple[Provider, ...]
+
+
+_changing = threading.Lock()
+_registry = _Registry({}, ())
+_failures: list[str] = []
+
+
+def register(filename: str, line_map: LineMap) -> None:
+    """Say what the lines of a generated file came from; an earlier map for it is replaced.
+
+    A mapping holds for exactly its lines. An iterable of (first line, origins) pairs holds from
+    each first line until the next one.
+    """
+    if not isinstance(filename, str):
+        message = f"filename must be a str, not {type(filename).__name__}"
+        raise TypeError(message)
+    lookup = _lookup(line_map)
+    global _registry
+    with _changing:
+        _registry = _registry._replace(
+            line_maps={**_registry.line_maps, filename: lookup}
+        )
+
+
+def register_provider(provider: Provider) -> Provider:
+    """Ask ``provider(filename, line)`` for the origins of frames. Usable as a decorator.
+
+    It returns frames or None. One that raises counts as having returned None (see
+    ``failures()``), so that a stack can always be shown.
+    """
+    if not callable(provider):
+        message = f"a provider must be callable, not {type(provider).__name__}"
+        raise TypeError(message)
+    global _registry
+    with _changing:
+        _registry = _registry._replace(providers=(*_registry.providers, provider))
+    return provider
+
+
+def unregister(what: str | Provider) -> None:
+    """Take back a line map, by its file name, or a provider, by the function itself."""
+    global _registry
+    with _changing:
+        if isinstance(what, str):
+            line_maps = dict(_registry.line_maps)
+            if line_maps.pop(what, None) is None:
+                message = f"no line map is registered for {what!r}"
+                raise ValueError(message)
+            _registry = _registry._replace(line_maps=line_maps)
+        else:
+            providers = list(_registry.providers)
+            if what not in providers:
+                message = f"{what!r} is not a registered provider"
+                raise ValueError(message)
+            providers.remove(what)
+            _registry = _registry._replace(providers=tuple(providers))
+
+
+def failures() -> list[str]:
+    """Return what went wrong in providers lately, one line each, newest last."""
+    return list(_failures)
+
+
+class Expansion:
+    """Inserts origins into the frames of one batch of stacks, asking once for each line."""
+
+    def __init__(self, registry: _Registry, shipped: list[Provider]) -> None:
+        self._line_maps = registry.line_maps
+        self._providers = (*registry.providers, *shipped)
+        self._known: dict[tuple[str, int], tuple[Frame, ...]] = {}
+
+    def apply(self, stacks: list[list[Frame]]) -> list[list[Frame]]:
+        done: dict[int, list[Frame]] = {}
+        for frames in stacks:
+            if id(frames) not in done:
+                done[id(frames)] = self._expanded(frames)
+        return [done[id(frames)] for frames in stacks]
+
+    def _expanded(self, frames: list[Frame]) -> list[Frame]:
+        out = []
+        for frame in frames:
+            out.append(frame)
+            if frame.kind == "python" and frame.line is not None:
+                out.extend(self._origins(frame.filename, frame.line))
+        return out
+
+    def _origins(self, filename: str, line: int) -> tuple[Frame, ...]:
+        key = (filename, line)
+        if key not in self._known:
+            self._known[key] = self._ask(filename, line)
+        return self._known[key]
+
+    def _ask(self, filename: str, line: int) -> tuple[Frame, ...]:
+        lookup = self._line_maps.get(filename)
+        if lookup is not None and (frames := lookup(line)):
+            return frames
+        for provider in self._providers:
+            try:
+                frames = _as_frames(provider(filename, line))
+            except Exception as error:  # a stack is shown whatever a provider does
+                _note_failure(provider, error)
+            else:
+                if frames:
+                    return frames
+        return ()
+
+
+def expansion() -> Expansion | None:
+    """Return what inserts origins, or None if nothing is registered that could."""
+    registry = _registry
+    shipped = _providers.active()
+    if not (registry.line_maps or registry.providers or shipped):
+        return None
+    return Expansion(registry, shipped)
+
+
+def _lookup(line_map: LineMap) -> Callable[[int], tuple[Frame, ...]]:
+    if isinstance(line_map, Mapping):
+        exact = {_as_line(line): _as_frames(of) for line, of in line_map.items()}
+        return lambda line: exact.get(line, ())
+    pairs = sorted(
+        ((_as_line(line), _as_frames(of)) for line, of in line_map),
+        key=lambda pair: pair[0],
+    )
+    starts = [line for line, _ in pairs]
+
+    def stretch(line: int) -> tuple[Frame, ...]:
+        place = bisect.bisect_right(starts, line)
+        return pairs[place - 1][1] if place else ()
+
+    return stretch
+
+
+def _as_line(line: object) -> int:
+    if not isinstance(line, int):
+        message = f"lines of a line map are int, not {type(line).__name__}"
+        raise TypeError(message)
+    return line
+
+
+def _as_frames(origins: Origins) -> tuple[Frame, ...]:
+    if origins is None:
+        return ()
+    if isinstance(origins, tuple) and origins and isinstance(origins[0], str):
+        return (_as_frame(origins),)
+    return tuple(_as_frame(origin) for origin in origins)
+
+
+def _as_frame(origin: object) -> Frame:
+    match origin:
+        case Frame():
+            frame = origin
+        case (str(filename), int(line)):
+            frame = Frame("<generated>", filename, line)
+        case (str(filename), int(line), str(name)):
+            frame = Frame(name, filename, line)
+        case _:
+            message = (
+                "an origin is a Frame, (filename, line) or (filename, line, name), "
+                f"not {origin!r}"
+            )
+            raise TypeError(message)
+    return frame._replace(kind="generated")
+
+
+def _note_failure(provider: Provider, error: Exception) -> None:
+    name = getattr(provider, "__qualname__", type(provider).__qualname__)
+    note = f"{name}: {type(error).__name__}: {error}"
+    with _changing:
+        if note in _failures:
+            _failures.remove(note)
+        _failures.append(note)
+        del _failures[:-_KEPT_FAILURES]
