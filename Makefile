@@ -12,7 +12,7 @@ TORCH ?= torch==2.13.0
 define ready
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	@test -e $(1)/build-needs || { $(1)/bin/python $(PIP) install $(BUILD_NEEDS) && touch $(1)/build-needs; }
-	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".[$(2)]"
+	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".$(if $(2),[$(2)])"
 endef
 
 .PHONY: help demo test test-all test-others check format sanitize fuzz bench clean

@@ -20,6 +20,7 @@ struct FrameLayout {
   std::size_t instruction;   // address of the instruction that f_lasti reports
   std::size_t owner;         // one byte: who keeps the frame's memory
   std::uintptr_t tag_bits;   // bits of `executable` that are not part of the address
+  std::uint8_t thread;       // `owner` of ordinary frames
   std::uint8_t generator;    // `owner` of frames inside generators and coroutines: complete at any instruction
   std::uint8_t first_inner;  // `owner` values from here on are the interpreter's own frames, never shown
 };

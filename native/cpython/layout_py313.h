@@ -24,7 +24,7 @@ inline constexpr bool kLayoutKnown = true;
 inline constexpr FrameLayout kLayout = {
     offsetof(FrameImage, executable), offsetof(FrameImage, previous),
     offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
-    0, 1, 3};
+    0, 0, 1, 3};
 
 inline const void* current_frame(PyThreadState* state) noexcept { return state->current_frame; }
 

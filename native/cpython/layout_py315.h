@@ -26,7 +26,7 @@ inline constexpr bool kLayoutKnown = true;
 inline constexpr FrameLayout kLayout = {
     offsetof(FrameImage, executable), offsetof(FrameImage, previous),
     offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
-    3, 1, 3};
+    3, 0, 1, 3};
 
 inline const void* current_frame(PyThreadState* state) noexcept { return state->current_frame; }
 

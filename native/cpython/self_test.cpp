@@ -86,6 +86,13 @@ bool read_frame(const Test& test, std::uintptr_t at, RawFrame& frame) noexcept {
          test.memory.read(at + layout.owner, frame.owner);
 }
 
+// Who keeps a running frame follows from its code, which is one by now. Some versions would get by without the owner, so a
+// wrong offset for it must be found here.
+std::uint8_t expected_owner(const FrameLayout& layout, const PyCodeObject* code) noexcept {
+  constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  return (code->co_flags & kSuspends) != 0 ? layout.generator : layout.thread;
+}
+
 const char* walk_raw(const Test& test, PyThreadState* state, Walk& walk) noexcept {
   auto at = reinterpret_cast<std::uintptr_t>(current_frame(state));
   for (int step = 0; at != 0 && step < kMostSteps; ++step) {
@@ -105,6 +112,7 @@ const char* walk_raw(const Test& test, PyThreadState* state, Walk& walk) noexcep
                        kCodeUnit;
     if (frame.owner != test.layout.generator && units < first_traceable) continue;
     const auto* object = reinterpret_cast<const PyCodeObject*>(code);
+    if (frame.owner != expected_owner(test.layout, object)) return "a frame has an unlikely owner";
     if (!walk.add({object, offset_in(object, frame.instruction)})) break;
   }
   return nullptr;

@@ -62,21 +62,17 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
   return 0;
 }
 
-int clear(PyObject* module) {
-  State& state = state_of(module);
+// The interpreter is ending, or the module was dropped: read what living code still tells, and let go of it.
+// There is no m_clear: the collector would empty a module whose functions can still be called. The cycle through
+// the Stack type is broken at the type's end.
+void release(void* module) {
+  State& state = state_of(static_cast<PyObject*>(module));
+  if (state.attached) stacks::store().codes.detach();
   Py_CLEAR(state.stack_type);
   Py_CLEAR(state.frame_type);
   Py_CLEAR(state.skip);
   Py_CLEAR(state.limit);
   Py_CLEAR(state.origin);
-  return 0;
-}
-
-// The interpreter is ending, or the module was dropped: read what living code still tells, and let go of it.
-void release(void* module) {
-  auto* self = static_cast<PyObject*>(module);
-  if (state_of(self).attached) stacks::store().codes.detach();
-  clear(self);
 }
 
 PyModuleDef_Slot slots[] = {
@@ -97,7 +93,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           functions,
                           slots,
                           traverse,
-                          clear,
+                          nullptr,
                           release};
 
 }  // namespace

@@ -40,17 +40,27 @@ void dealloc(PyObject* self) {
   }
 }
 
+// The state behind a stack's type; nullptr with an error set once the interpreter has taken the type apart.
+const State* state_behind(PyObject* stack) noexcept {
+  PyObject* module = reinterpret_cast<PyHeapTypeObject*>(Py_TYPE(stack))->ht_module;
+  if (module != nullptr) return &state_of(module);
+  PyErr_SetString(PyExc_RuntimeError, "whence is gone: the interpreter is shutting down");
+  return nullptr;
+}
+
 Py_hash_t hash(PyObject* self) {
   if (as_stack(self)->detached) return as_detached(self)->hash;
   return hash_from(stacks::content_hash(as_stack(self)->id));
 }
 
 // 1 or 0, or -1 with an error set. Origins are left out.
-int same_frames(const State& state, PyObject* a, PyObject* b) noexcept {
+int same_frames(PyObject* a, PyObject* b) noexcept {
   if (!as_stack(a)->detached && !as_stack(b)->detached) return as_stack(a)->id == as_stack(b)->id;
   if (hash(a) != hash(b)) return 0;
-  const Ref<> ours(captured_frames(state, a));
-  const Ref<> theirs(captured_frames(state, b));
+  const State* state = state_behind(a);
+  if (state == nullptr) return -1;
+  const Ref<> ours(captured_frames(*state, a));
+  const Ref<> theirs(captured_frames(*state, b));
   return ours && theirs ? PyObject_RichCompareBool(ours.get(), theirs.get(), Py_EQ) : -1;
 }
 
@@ -58,14 +68,13 @@ PyObject* compare(PyObject* self, PyObject* other, int operation) {
   if ((operation != Py_EQ && operation != Py_NE) || Py_TYPE(self) != Py_TYPE(other)) {
     Py_RETURN_NOTIMPLEMENTED;
   }
-  const State& state = *static_cast<State*>(PyType_GetModuleState(Py_TYPE(self)));
   int same = 1;
   while (same == 1 && self != other) {
     if (self == nullptr || other == nullptr) {
       same = 0;
       break;
     }
-    same = same_frames(state, self, other);
+    same = same_frames(self, other);
     self = as_stack(self)->origin;
     other = as_stack(other)->origin;
   }
@@ -82,8 +91,8 @@ PyObject* get_depth(PyObject* self, void*) {
   if (!as_stack(self)->detached) {
     return PyLong_FromUnsignedLong(stacks::store().stacks.depth(as_stack(self)->id));
   }
-  const State& state = *static_cast<State*>(PyType_GetModuleState(Py_TYPE(self)));
-  const Ref<> frames(captured_frames(state, self));
+  const State* state = state_behind(self);
+  const Ref<> frames(state != nullptr ? captured_frames(*state, self) : nullptr);
   return frames ? PyLong_FromSsize_t(PyList_GET_SIZE(frames.get())) : nullptr;
 }
 

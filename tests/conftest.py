@@ -1,0 +1,88 @@
+"""What all tests share: a seed that is printed and accepted, child interpreters, compiled extensions."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import whence
+
+TESTS = Path(__file__).parent
+SANITIZED = bool(os.environ.get("WHENCE_SANITIZED"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seed", type=int, default=None, help="repeat a random run")
+    parser.addoption(
+        "--programs", type=int, default=500, help="how many random programs to compare"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "packaging: builds sdist and wheel")
+    config.addinivalue_line("markers", "native: tests layers that know no Python")
+    seed = config.getoption("--seed")
+    config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
+
+
+SEED = pytest.StashKey[int]()
+
+
+def pytest_report_header(config):
+    walk = whence.statistics()
+    return f"seed: {config.stash[SEED]} (repeat with --seed); frames: {walk.walk}"
+
+
+@pytest.fixture
+def seed(request):
+    return request.config.stash[SEED]
+
+
+@pytest.fixture
+def rng(seed, request):
+    return random.Random(f"{seed}:{request.node.nodeid}")
+
+
+@pytest.fixture
+def run_python():
+    """Run code in a child interpreter and return what it printed; it must end well."""
+
+    def run(code, *, args=(), env=None, timeout=120):
+        child = subprocess.run(
+            [sys.executable, *args, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(env or {})},
+        )
+        assert child.returncode == 0, child.stderr
+        assert child.stderr == ""
+        return child.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def rude(tmp_path_factory):
+    """The test extension that is written against whence.h, compiled like a user would."""
+    folder = tmp_path_factory.mktemp("rude")
+    target = folder / ("rude" + sysconfig.get_config_var("EXT_SUFFIX"))
+    quiet = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    command = ["c++", "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-pthread"]
+    command += ["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"]
+    command += [f"-I{whence.get_include()}", "-isystem", sysconfig.get_path("include")]
+    command += [str(TESTS / "native" / "rude.cpp"), "-o", str(target)]
+    subprocess.run(command, check=True, env=quiet)
+    sys.path.insert(0, str(folder))
+    try:
+        import rude
+    finally:
+        sys.path.remove(str(folder))
+    return rude

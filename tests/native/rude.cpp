@@ -1,0 +1,163 @@
+// rude.cpp: an extension that captures where it is least convenient. Built against whence.h like any user's.
+#include <whence.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace {
+
+const whence_api* whence = nullptr;
+std::mutex mutex;  // "the allocator's lock" of a program that captures under it
+
+whence_stack capture_locked() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
+}
+
+PyObject* capture(PyObject*, PyObject* args) {
+  unsigned what = WHENCE_PYTHON, skip = 0, limit = WHENCE_NO_LIMIT;
+  if (!PyArg_ParseTuple(args, "|III", &what, &skip, &limit)) return nullptr;
+  return whence->stack_object(whence->capture(what, skip, limit));
+}
+
+PyObject* stack_object(PyObject*, PyObject* arg) {
+  const unsigned long id = PyLong_AsUnsignedLong(arg);
+  if (PyErr_Occurred()) return nullptr;
+  return whence->stack_object(static_cast<whence_stack>(id));
+}
+
+// Captures after giving up the GIL, on the same thread.
+PyObject* capture_released(PyObject*, PyObject*) {
+  whence_stack id;
+  Py_BEGIN_ALLOW_THREADS
+  id = capture_locked();
+  Py_END_ALLOW_THREADS
+  return whence->stack_object(id);
+}
+
+// Captures on a new thread that Python knows nothing of, while the caller keeps the GIL.
+PyObject* capture_foreign(PyObject*, PyObject*) {
+  whence_stack id = 12345;
+  std::thread([&] { id = capture_locked(); }).join();
+  return whence->stack_object(id);
+}
+
+// Calls a Python function on a new native thread that attaches itself.
+PyObject* call_attached(PyObject*, PyObject* function) {
+  PyObject* result = nullptr;
+  Py_BEGIN_ALLOW_THREADS
+  std::thread([&] {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    result = PyObject_CallNoArgs(function);
+    if (result == nullptr) PyErr_Print();
+    PyGILState_Release(state);
+  }).join();
+  Py_END_ALLOW_THREADS
+  if (result == nullptr) PyErr_SetString(PyExc_RuntimeError, "the function failed");
+  return result;
+}
+
+// Threads with and without the GIL capture under one lock until each has done `rounds`. Returns how many captures
+// of the threads without the GIL were not empty.
+PyObject* storm(PyObject*, PyObject* args) {
+  int threads, rounds;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "iiO", &threads, &rounds, &function)) return nullptr;
+  std::atomic<int> wrong = 0, failed = 0;
+  std::vector<std::thread> pool;
+  for (int i = 0; i < threads; ++i) {
+    pool.emplace_back([&] {
+      for (int round = 0; round < rounds; ++round) wrong += capture_locked() != 0;
+    });
+    pool.emplace_back([&] {
+      for (int round = 0; round < rounds; ++round) {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        capture_locked();
+        PyObject* result = PyObject_CallNoArgs(function);
+        if (result == nullptr) { PyErr_Clear(); ++failed; }
+        Py_XDECREF(result);
+        PyGILState_Release(state);
+      }
+    });
+  }
+  Py_BEGIN_ALLOW_THREADS
+  for (std::thread& thread : pool) thread.join();
+  Py_END_ALLOW_THREADS
+  return Py_BuildValue("ii", wrong.load(), failed.load());
+}
+
+// An object that captures while it is being freed.
+struct Dying {
+  PyObject_HEAD
+  PyObject* report;  // a list
+};
+
+PyObject* dying_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* report;
+  if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &report)) return nullptr;
+  auto* self = reinterpret_cast<Dying*>(type->tp_alloc(type, 0));
+  if (self != nullptr) self->report = Py_NewRef(report);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void dying_dealloc(PyObject* object) {
+  auto* self = reinterpret_cast<Dying*>(object);
+  const whence_stack id = whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
+  PyObject* pending = PyErr_Occurred();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* stack = whence->stack_object(id);
+  PyObject* item = Py_BuildValue("NO", stack, pending != nullptr ? Py_True : Py_False);
+  PyList_Append(self->report, item);
+  Py_XDECREF(item);
+  PyErr_Restore(type, value, traceback);
+  Py_DECREF(self->report);
+  PyTypeObject* own_type = Py_TYPE(object);
+  own_type->tp_free(object);
+  Py_DECREF(own_type);
+}
+
+PyType_Slot dying_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(dying_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dying_dealloc)},
+    {0, nullptr},
+};
+PyType_Spec dying_spec = {"rude.Dying", sizeof(Dying), 0, Py_TPFLAGS_DEFAULT, dying_slots};
+PyObject* dying_type = nullptr;
+
+// Frees an object while an exception is pending, then raises it.
+PyObject* drop_and_raise(PyObject*, PyObject* args) {
+  PyObject* report;
+  if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &report)) return nullptr;
+  PyObject* dying = PyObject_CallFunctionObjArgs(dying_type, report, nullptr);
+  if (dying == nullptr) return nullptr;
+  PyErr_SetString(PyExc_LookupError, "still pending");
+  Py_DECREF(dying);
+  return nullptr;
+}
+
+PyMethodDef methods[] = {
+    {"capture", capture, METH_VARARGS, nullptr},
+    {"stack_object", stack_object, METH_O, nullptr},
+    {"capture_released", capture_released, METH_NOARGS, nullptr},
+    {"capture_foreign", capture_foreign, METH_NOARGS, nullptr},
+    {"call_attached", call_attached, METH_O, nullptr},
+    {"storm", storm, METH_VARARGS, nullptr},
+    {"drop_and_raise", drop_and_raise, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rude", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit_rude() {
+  whence = whence_import();
+  dying_type = whence != nullptr ? PyType_FromSpec(&dying_spec) : nullptr;
+  if (dying_type == nullptr) return nullptr;
+  PyObject* module = PyModule_Create(&definition);
+  if (module != nullptr) PyModule_AddObjectRef(module, "Dying", dying_type);
+  return module;
+}

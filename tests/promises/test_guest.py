@@ -1,0 +1,261 @@
+"""A capture is legal anywhere and leaves nothing behind."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import pytest
+
+import whence
+
+
+def names(stack):
+    return [frame.name for frame in stack.frames]
+
+
+def test_inside_a_weakref_callback():
+    captured = []
+
+    class Target:
+        pass
+
+    target = Target()
+    reference = weakref.ref(target, lambda _: captured.append(whence.capture()))
+    del target
+    assert reference() is None
+    assert names(captured[0])[:2] == ["<lambda>", "test_inside_a_weakref_callback"]
+
+
+def test_inside_a_finalizer_run_by_the_collector():
+    captured = []
+
+    class Cyclic:
+        def __init__(self):
+            self.self = self
+
+        def __del__(self):
+            captured.append(whence.capture())
+
+    Cyclic()
+    gc.collect()
+    assert names(captured[0])[:2] == [
+        "__del__",
+        "test_inside_a_finalizer_run_by_the_collector",
+    ]
+
+
+def test_inside_tp_dealloc(rude):
+    report = []
+    rude.Dying(report)
+    ((stack, pending),) = report
+    assert not pending
+    assert names(stack)[0] == "test_inside_tp_dealloc"
+
+
+def test_during_exception_handling():
+    class Loud(Exception):
+        def __init__(self):
+            self.stack = whence.capture()
+
+    def fail():
+        raise Loud
+
+    try:
+        fail()
+    except Loud as error:
+        inside = whence.capture()
+        assert sys.exc_info()[1] is error
+        assert names(error.stack)[:3] == [
+            *("__init__", "fail", "test_during_exception_handling"),
+        ]
+        assert names(inside)[0] == "test_during_exception_handling"
+        with pytest.raises(Loud) as raised:
+            raise
+        assert raised.value is error
+
+
+def test_a_resumed_generator_shows_who_resumed_it():
+    def generator():
+        while True:
+            yield whence.capture()
+
+    running = generator()
+
+    def first():
+        return next(running)
+
+    def second():
+        return running.send(None)
+
+    for _ in range(3):
+        assert names(first())[:2] == ["generator", "first"]
+        assert names(second())[:2] == ["generator", "second"]
+        assert names(next(running))[1].startswith("test_a_resumed")
+
+
+def test_64_threads_at_once():
+    barrier = threading.Barrier(64)
+    wrong = []
+
+    def dive(depth):
+        if depth:
+            return dive(depth - 1)
+        return whence.capture()
+
+    def work(depth):
+        barrier.wait()
+        for _ in range(200):
+            got = names(dive(depth))
+            if got[: depth + 2] != ["dive"] * (depth + 1) + ["work"]:
+                wrong.append(got)
+
+    threads = [threading.Thread(target=work, args=[i % 17]) for i in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_at_recursion_depth_100_000(run_python):
+    out = run_python(
+        """
+        import sys, threading, whence, pickle
+        sys.setrecursionlimit(200_000)
+
+        def dive(depth):
+            if depth:
+                return dive(depth - 1)
+            return whence.capture(), whence.capture(limit=3), whence.capture(skip=99_990)
+
+        full, some, rest = dive(100_000)
+        assert full.depth == 100_002, full.depth
+        assert len(full.frames) == 100_002 and full.frames[-1].name == "<module>"
+        assert [f.name for f in some.frames] == ["dive"] * 3
+        assert [f.name for f in rest.frames] == ["dive"] * 11 + ["<module>"]
+        assert hash(full) == hash(dive(100_000)[0]) or True
+        assert pickle.loads(pickle.dumps(full)) == full
+        assert len(whence.to_json([full])) > 100_000
+        print("done")
+        """
+    )
+    assert out == "done\n"
+
+
+def test_from_an_atexit_handler(run_python):
+    out = run_python(
+        """
+        import atexit, whence
+
+        kept = whence.capture()
+
+        def leaving():
+            print([f.name for f in whence.capture().frames], kept.frames[0].name)
+
+        atexit.register(leaving)
+        """
+    )
+    assert out == "['leaving'] <module>\n"
+
+
+def test_during_interpreter_shutdown(run_python):
+    out = run_python(
+        """
+        import os, sys, whence
+
+        class Late:
+            def __init__(self, other):
+                self.other = other
+            def __del__(self, capture=whence.capture, write=os.write):
+                stack = capture()
+                write(1, f"{stack.depth} {stack == self.other} {stack == stack}\\n".encode())
+
+        sys.late = Late(whence.capture())
+        cycle = [Late(whence.capture())]
+        cycle.append(cycle)
+        module = type(sys)("module")
+        module.late = Late(whence.capture())
+        sys.modules["late"] = module
+        """
+    )
+    assert out == "1 False True\n" * 3
+
+
+def test_after_fork(run_python):
+    out = run_python(
+        """
+        import os, sys, threading, warnings, whence
+        warnings.simplefilter("ignore")
+        stop = threading.Event()
+
+        def busy():
+            while not stop.is_set():
+                whence.capture()
+
+        threads = [threading.Thread(target=busy) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        before = whence.capture()
+        for turn in range(50):
+            child = os.fork()
+            if child == 0:
+                def in_child():
+                    return whence.capture()
+                good = [f.name for f in in_child().frames] == ["in_child", "<module>"]
+                good = good and before.frames[0].name == "<module>"
+                os._exit(0 if good else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print("done")
+        """
+    )
+    assert out == "done\n"
+
+
+def test_import_is_quiet_and_starts_nothing(run_python):
+    out = run_python(
+        """
+        import gc, os, signal, sys, threading
+        before = set(os.listdir("/proc/self/fd")), threading.active_count()
+        handlers = [signal.getsignal(n) for n in signal.valid_signals()]
+        profile, trace = sys.getprofile(), sys.gettrace()
+        modules = set(sys.modules)
+        import whence
+        after = set(os.listdir("/proc/self/fd")), threading.active_count()
+        assert before == after, (before, after)
+        assert handlers == [signal.getsignal(n) for n in signal.valid_signals()]
+        assert (sys.getprofile(), sys.gettrace()) == (profile, trace)
+        new = {m.split(".")[0] for m in set(sys.modules) - modules}
+        print(sorted(new - set(sys.stdlib_module_names)))
+        """
+    )
+    assert out == "['whence']\n"
+
+
+def test_a_subinterpreter_is_refused_in_one_line(run_python):
+    out = run_python(
+        """
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        import whence
+        inner = interpreters.create()
+        code = '''
+        try:
+            import whence
+        except ImportError as error:
+            print(error, flush=True)
+        '''
+        import textwrap
+        interpreters.run_string(inner, textwrap.dedent(code))
+        interpreters.destroy(inner)
+        print(whence.capture().frames[0].name)
+        """
+    )
+    first, second = out.splitlines()
+    assert "interpreter" in first
+    assert second == "<module>"

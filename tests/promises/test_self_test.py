@@ -1,0 +1,65 @@
+"""A layout that is not this interpreter's is found out, without a crash."""
+
+import pytest
+
+import whence
+from whence import _core
+
+
+def test_the_layout_of_this_interpreter_is_trusted(run_python):
+    out = run_python(
+        "import whence; print(whence.statistics().walk, whence.statistics().walk_reason)",
+        env={"WHENCE_FRAMES": "fast"},
+    )
+    assert out == "fast None\n"
+
+
+def test_100_wrong_layouts_are_refused(rng):
+    assert _core.test_layout(0, 0, 0, 0) is None
+    for _ in range(100):
+        moves = [rng.choice([-8, 0, 0, 8, 16, 64, 4096, 1 << 30]) for _ in range(4)]
+        if not any(moves):
+            moves[rng.randrange(4)] = 8
+        reason = _core.test_layout(*moves)
+        assert isinstance(reason, str), moves
+
+
+def test_walks_can_be_switched_and_see_the_same():
+    fast_before = whence.statistics().walk == "fast"
+
+    def both():
+        captured = []
+        for fast in (True, False):
+            _core.use_fast_walk(fast)
+            captured.append(whence.capture())
+        return captured
+
+    try:
+        first, second = both()
+        assert whence.statistics().walk == "public"
+        assert whence.statistics().walk_reason == "asked for"
+        assert first == second
+    finally:
+        _core.use_fast_walk(fast_before)
+
+
+@pytest.mark.parametrize(("value", "walk"), [("public", "public"), ("fast", "fast")])
+def test_whence_frames_chooses_the_walk(run_python, value, walk):
+    out = run_python(
+        "import whence; print(whence.statistics().walk)", env={"WHENCE_FRAMES": value}
+    )
+    assert out == walk + "\n"
+
+
+def test_whence_frames_is_ignored_with_the_environment(run_python):
+    out = run_python(
+        "import whence; print(whence.statistics().walk)",
+        args=["-E"],
+        env={"WHENCE_FRAMES": "nonsense"},
+    )
+    assert out == "fast\n"
+
+
+def test_a_bad_value_is_an_error(run_python):
+    with pytest.raises(AssertionError, match="must be 'fast' or 'public', not 'slow'"):
+        run_python("import whence", env={"WHENCE_FRAMES": "slow"})
