@@ -1,7 +1,7 @@
-"""Who keeps asking for this? Count the places that use a function, for nanoseconds each.
+"""Who keeps asking for this? Count the callers of a function, for nanoseconds each.
 
-A cache is asked for keys from several parts of a program. Each look-up keeps the stack it
-came from, as 4 bytes of identity. Nothing is named until the report is printed.
+A cache is asked for keys from several parts of a program. Each look-up keeps the stack
+it came from, as 4 bytes of identity. Nothing is named until the report is printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all tests share: a seed that is printed and accepted, child interpreters, compiled extensions."""
+"""What all tests share: a seed, child interpreters, a compiled extension."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "packaging: builds sdist and wheel")
     config.addinivalue_line("markers", "native: tests layers that know no Python")
     seed = config.getoption("--seed")
-    config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
+    config.stash[SEED] = (
+        random.SystemRandom().randrange(2**32) if seed is None else seed
+    )
 
 
 SEED = pytest.StashKey[int]()
@@ -71,7 +73,7 @@ def run_python():
 
 @pytest.fixture(scope="session")
 def rude(tmp_path_factory):
-    """The test extension that is written against whence.h, compiled like a user would."""
+    """The test extension written against whence.h, compiled like a user would."""
     folder = tmp_path_factory.mktemp("rude")
     target = folder / ("rude" + sysconfig.get_config_var("EXT_SUFFIX"))
     quiet = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}

@@ -1,8 +1,9 @@
 """Check that dependencies between layers point one way.
 
 Native layers may include only what ARROWS allows; only ``native/cpython`` may look at
-CPython's version or internals; layers that know no Python may not include its header. In the package,
-only the command line may import ``rich``, and nothing may import the command line.
+CPython's version or internals; layers that know no Python may not include its header.
+In the package, only the command line may import ``rich``, and nothing may import the
+command line.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def check_native(path: Path) -> list[str]:
         problems.append("the file must open with its name and what it is for")
     if path.suffix == ".h" and layer not in ("include", "cpython", "fuzz"):
         problems += [
-            f"the opening must say: {word}" for word in HEADER_SAYS if word not in opening
+            f"the opening must say: {word}"
+            for word in HEADER_SAYS
+            if word not in opening
         ]
     return problems
 

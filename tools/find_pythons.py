@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import glob
 import os
 import shutil
 import subprocess
@@ -14,9 +13,9 @@ SUPPORTED = [(3, minor) for minor in range(11, 16)]
 
 
 def candidates(name: str) -> list[str]:
-    """Return where an interpreter of that name may be: on PATH, or installed by pyenv."""
-    pyenv = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
-    installed = sorted(glob.glob(f"{pyenv}/versions/*/bin/{name}"), reverse=True)
+    """Return where an interpreter of that name may be: on PATH, or in pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    installed = sorted(map(str, pyenv.glob(f"versions/*/bin/{name}")), reverse=True)
     on_path = shutil.which(name)
     return [sys.executable, *([on_path] if on_path else []), *installed]
 

@@ -47,12 +47,12 @@ class BytePool {
   [[nodiscard]] bool grow_index() noexcept;
 
   Lock lock_{Rank::bytes};
-  Segments<Item, 10> items_;        // written under lock_, read without
-  std::uint32_t count_ = 0;         // this and the rest: under lock_
-  std::uint8_t* block_ = nullptr;   // where the next string goes
-  std::size_t block_left_ = 0;      //
-  Ref* index_ = nullptr;            // open addressing; 0 is free, else ref + 1
-  std::uint32_t index_size_ = 0;    // a power of two
+  Segments<Item, 10> items_;       // written under lock_, read without
+  std::uint32_t count_ = 0;        // this and the rest: under lock_
+  std::uint8_t* block_ = nullptr;  // where the next string goes
+  std::size_t block_left_ = 0;     //
+  Ref* index_ = nullptr;           // open addressing; 0 is free, else ref + 1
+  std::uint32_t index_size_ = 0;   // a power of two
   std::atomic<std::size_t> mapped_ = 0;
 };
 

@@ -48,7 +48,10 @@ Decoded decode(std::string_view text) noexcept {
   constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto first = static_cast<std::uint8_t>(text[0]);
   if (first < 0x80) return {first, 1};
-  const unsigned size = first >= 0xF0 && first < 0xF8 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 0;
+  const unsigned size = first >= 0xF0 && first < 0xF8 ? 4
+                        : first >= 0xE0               ? 3
+                        : first >= 0xC0               ? 2
+                                                      : 0;
   if (size == 0 || first >= 0xF8 || text.size() < size) return {0, 0};
   std::uint32_t point = first & (0x7Fu >> size);
   for (unsigned i = 1; i < size; ++i) {

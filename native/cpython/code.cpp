@@ -18,7 +18,9 @@ constexpr auto kGetSlot = _PyCode_GetExtra;
 constexpr auto kSetSlot = _PyCode_SetExtra;
 #endif
 
-PyObject* as_object(PyCodeObject* code) noexcept { return reinterpret_cast<PyObject*>(code); }
+PyObject* as_object(PyCodeObject* code) noexcept {
+  return reinterpret_cast<PyObject*>(code);
+}
 
 }  // namespace
 

@@ -4,9 +4,9 @@
 // Allocates: set_code_slot() does, through PyMem: never call it inside an allocator hook.
 // Fails by: false; no exception is set, a pending one is kept.
 //
-// CPython gives each code object "extra" slots whose free function runs when the object dies. At that time its
-// reference count is 0 and its names and line table can still be read, as long as nothing increments a
-// reference count or raises (checked on 3.11 to 3.15).
+// CPython gives each code object "extra" slots whose free function runs when the object dies. At
+// that time its reference count is 0 and its names and line table can still be read, as long as
+// nothing increments a reference count or raises (checked on 3.11 to 3.15).
 #pragma once
 
 #include <Python.h>

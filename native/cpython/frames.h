@@ -1,4 +1,5 @@
-// frames.h: following a thread's interpreter frames, innermost first, without making a frame object.
+// frames.h: following a thread's interpreter frames, innermost first, without making a frame
+// object.
 //
 // Threads: the thread whose frames they are, attached to its interpreter (see thread.h).
 // Allocates: never. A step is a handful of loads.
@@ -52,8 +53,9 @@ template <class T>
   return instruction < start ? -1 : static_cast<std::int32_t>(instruction - start);
 }
 
-// The interpreter's own rule for what a traceback leaves out: frames of its own, and frames that have not
-// reached their first traceable instruction (a generator's frame is complete from the start).
+// The interpreter's own rule for what a traceback leaves out: frames of its own, and frames that
+// have not reached their first traceable instruction (a generator's frame is complete from the
+// start).
 [[nodiscard]] inline bool hidden(const Frame* frame) noexcept {
   const auto owner = read_at<std::uint8_t>(frame, kLayout.owner);
   if (owner >= kLayout.first_inner) return true;

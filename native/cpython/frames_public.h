@@ -1,4 +1,5 @@
-// frames_public.h: the same walk through CPython's public frame API. Slower, and right on every interpreter.
+// frames_public.h: the same walk through CPython's public frame API. Slower, and right on every
+// interpreter.
 //
 // Threads: the thread whose frames they are, attached.
 // Allocates: CPython makes a frame object for each frame, which may run the garbage collector.

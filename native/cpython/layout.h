@@ -1,7 +1,7 @@
 // layout.h: the frame layout of the interpreter this is built for.
 //
-// A free-threaded build keeps a copy of the bytecode per thread, so an instruction's address does not give
-// its offset: it counts as unknown.
+// A free-threaded build keeps a copy of the bytecode per thread, so an instruction's address does
+// not give its offset: it counts as unknown.
 #pragma once
 
 #include <Python.h>

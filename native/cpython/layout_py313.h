@@ -1,6 +1,7 @@
 // layout_py313.h: interpreter frames of CPython 3.13. See frame_layout.h.
 //
-// New here: the thread state points at the frame without a detour, and the instruction is the one that runs.
+// New here: the thread state points at the frame without a detour, and the instruction is the one
+// that runs.
 #pragma once
 
 #include <Python.h>
@@ -21,11 +22,17 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = {
-    offsetof(FrameImage, executable), offsetof(FrameImage, previous),
-    offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
-    0, 0, 1, 3};
+inline constexpr FrameLayout kLayout = {offsetof(FrameImage, executable),
+                                        offsetof(FrameImage, previous),
+                                        offsetof(FrameImage, instruction),
+                                        offsetof(FrameImage, owner),
+                                        0,
+                                        0,
+                                        1,
+                                        3};
 
-inline const void* current_frame(PyThreadState* state) noexcept { return state->current_frame; }
+inline const void* current_frame(PyThreadState* state) noexcept {
+  return state->current_frame;
+}
 
 }  // namespace whence::cpython

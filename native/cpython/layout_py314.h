@@ -1,6 +1,7 @@
 // layout_py314.h: interpreter frames of CPython 3.14. See frame_layout.h.
 //
-// New here: the code object is a stack reference whose two lowest bits are tags, and the stack is a pointer.
+// New here: the code object is a stack reference whose two lowest bits are tags, and the stack is a
+// pointer.
 #pragma once
 
 #include <Python.h>
@@ -22,11 +23,17 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = {
-    offsetof(FrameImage, executable), offsetof(FrameImage, previous),
-    offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
-    3, 0, 1, 3};
+inline constexpr FrameLayout kLayout = {offsetof(FrameImage, executable),
+                                        offsetof(FrameImage, previous),
+                                        offsetof(FrameImage, instruction),
+                                        offsetof(FrameImage, owner),
+                                        3,
+                                        0,
+                                        1,
+                                        3};
 
-inline const void* current_frame(PyThreadState* state) noexcept { return state->current_frame; }
+inline const void* current_frame(PyThreadState* state) noexcept {
+  return state->current_frame;
+}
 
 }  // namespace whence::cpython

@@ -1,7 +1,7 @@
 // layout_py315.h: interpreter frames of CPython 3.15. See frame_layout.h.
 //
-// New here: every thread has a base frame without code at the far end of its chain (owner 3). The code object is
-// a tagged stack reference, as in 3.14.
+// New here: every thread has a base frame without code at the far end of its chain (owner 3). The
+// code object is a tagged stack reference, as in 3.14.
 #pragma once
 
 #include <Python.h>
@@ -23,11 +23,17 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = {
-    offsetof(FrameImage, executable), offsetof(FrameImage, previous),
-    offsetof(FrameImage, instruction), offsetof(FrameImage, owner),
-    3, 0, 1, 3};
+inline constexpr FrameLayout kLayout = {offsetof(FrameImage, executable),
+                                        offsetof(FrameImage, previous),
+                                        offsetof(FrameImage, instruction),
+                                        offsetof(FrameImage, owner),
+                                        3,
+                                        0,
+                                        1,
+                                        3};
 
-inline const void* current_frame(PyThreadState* state) noexcept { return state->current_frame; }
+inline const void* current_frame(PyThreadState* state) noexcept {
+  return state->current_frame;
+}
 
 }  // namespace whence::cpython

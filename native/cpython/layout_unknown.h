@@ -12,6 +12,8 @@ namespace whence::cpython {
 inline constexpr bool kLayoutKnown = false;
 inline constexpr FrameLayout kLayout = {};
 
-inline const void* current_frame(PyThreadState*) noexcept { return nullptr; }
+inline const void* current_frame(PyThreadState*) noexcept {
+  return nullptr;
+}
 
 }  // namespace whence::cpython

@@ -24,10 +24,16 @@ class [[nodiscard]] PendingAside {
 
 #if PY_VERSION_HEX >= 0x030C0000
 inline PendingAside::PendingAside() noexcept : raised_(PyErr_GetRaisedException()) {}
-inline PendingAside::~PendingAside() { PyErr_SetRaisedException(raised_); }
+inline PendingAside::~PendingAside() {
+  PyErr_SetRaisedException(raised_);
+}
 #else
-inline PendingAside::PendingAside() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
-inline PendingAside::~PendingAside() { PyErr_Restore(type_, value_, traceback_); }
+inline PendingAside::PendingAside() noexcept {
+  PyErr_Fetch(&type_, &value_, &traceback_);
+}
+inline PendingAside::~PendingAside() {
+  PyErr_Restore(type_, value_, traceback_);
+}
 #endif
 
 }  // namespace whence::cpython

@@ -1,7 +1,8 @@
 // self_test.cpp: see self_test.h.
 //
-// A small program calls probe() in the situations in which layouts and rules have differed between versions. Each call
-// walks the frames twice, by the layout and by the public API, and compares code objects and offsets.
+// A small program calls probe() in the situations in which layouts and rules have differed between
+// versions. Each call walks the frames twice, by the layout and by the public API, and compares
+// code objects and offsets.
 #include "cpython/self_test.h"
 
 #include "cpython/code.h"
@@ -86,8 +87,8 @@ bool read_frame(const Test& test, std::uintptr_t at, RawFrame& frame) noexcept {
          test.memory.read(at + layout.owner, frame.owner);
 }
 
-// Who keeps a running frame follows from its code, which is one by now. Some versions would get by without the owner, so a
-// wrong offset for it must be found here.
+// Who keeps a running frame follows from its code, which is one by now. Some versions would get by
+// without the owner, so a wrong offset for it must be found here.
 std::uint8_t expected_owner(const FrameLayout& layout, const PyCodeObject* code) noexcept {
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   return (code->co_flags & kSuspends) != 0 ? layout.generator : layout.thread;
@@ -163,7 +164,8 @@ const char* self_test(const FrameLayout& layout) noexcept {
   if (!test.memory.usable()) return "the self-test needs a pipe and got none";
   if (!run_program(test)) return "the self-test's program failed";
   if (test.failure != nullptr) return test.failure;
-  return test.probes == kExpectedProbes ? nullptr : "the self-test's program did not run to its end";
+  return test.probes == kExpectedProbes ? nullptr
+                                        : "the self-test's program did not run to its end";
 }
 
 }  // namespace whence::cpython

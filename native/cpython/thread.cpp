@@ -1,9 +1,10 @@
 // thread.cpp: see thread.h.
 //
-// From 3.12 the current thread state is thread-local: a thread sees its own or none. On 3.11 it is one global, the
-// state of whoever holds the GIL, so it counts only if it equals the state that this thread remembers as its
-// own. No other thread can make it equal, so the comparison is not a race. PyGILState_Check is of no
-// use: it says yes to every thread once a subinterpreter has existed.
+// From 3.12 the current thread state is thread-local: a thread sees its own or none. On 3.11 it is
+// one global, the state of whoever holds the GIL, so it counts only if it equals the state that
+// this thread remembers as its own. No other thread can make it equal, so the comparison is not a
+// race. PyGILState_Check is of no use: it says yes to every thread once a subinterpreter has
+// existed.
 #include "cpython/thread.h"
 
 #include <atomic>
@@ -42,6 +43,8 @@ PyThreadState* attached_state() noexcept {
   return state;
 }
 
-PyThreadState* calling_state() noexcept { return unchecked_state(); }
+PyThreadState* calling_state() noexcept {
+  return unchecked_state();
+}
 
 }  // namespace whence::cpython

@@ -9,7 +9,8 @@
 
 namespace whence::cpython {
 
-// Remembers the main interpreter, the only one whose frames are read. Called when the module is loaded.
+// Remembers the main interpreter, the only one whose frames are read. Called when the module is
+// loaded.
 void remember_main_interpreter() noexcept;
 
 // This thread's state if it is attached to the main interpreter right now, else nullptr.

@@ -4,10 +4,11 @@
  *     whence_stack where = whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
  *     PyObject *stack = whence->stack_object(where);      // later, with the GIL: a whence.Stack
  *
- * A stack is a number: copy it, store it, compare it, let it go. It stays valid as long as the process. capture() may be
- * called on any thread, with or without the GIL, under any lock, with an exception pending; it never blocks, never
- * raises and never runs Python code. A thread that is not attached to the main interpreter has an empty Python part.
- * The one place it must not be called from is inside a Python memory allocator (PyMem_SetAllocator).
+ * A stack is a number: copy it, store it, compare it, let it go. It stays valid as long as the
+ * process. capture() may be called on any thread, with or without the GIL, under any lock, with an
+ * exception pending; it never blocks, never raises and never runs Python code. A thread that is not
+ * attached to the main interpreter has an empty Python part. The one place it must not be called
+ * from is inside a Python memory allocator (PyMem_SetAllocator).
  *
  * Compile with -I$(python -c 'import whence; print(whence.get_include())'). Works from C and C++.
  */
@@ -38,13 +39,14 @@ typedef struct whence_api {
   whence_stack (*capture)(uint32_t what, uint32_t skip, uint32_t limit);
 
   /* A new reference to a whence.Stack. GIL needed. ValueError for a number that is no stack. */
-  PyObject *(*stack_object)(whence_stack stack);
+  PyObject* (*stack_object)(whence_stack stack);
 } whence_api;
 
-static inline const whence_api *whence_import(void) {
-  const whence_api *api = (const whence_api *)PyCapsule_Import(WHENCE_CAPSULE, 0);
+static inline const whence_api* whence_import(void) {
+  const whence_api* api = (const whence_api*)PyCapsule_Import(WHENCE_CAPSULE, 0);
   if (api != NULL && api->version < WHENCE_API_VERSION) {
-    PyErr_SetString(PyExc_ImportError, "the installed whence is older than the whence.h compiled against");
+    PyErr_SetString(PyExc_ImportError,
+                    "the installed whence is older than the whence.h compiled against");
     return NULL;
   }
   return api;

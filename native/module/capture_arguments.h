@@ -1,4 +1,5 @@
-// capture_arguments.h: the keyword arguments of whence.capture(), read without making a tuple or a dict.
+// capture_arguments.h: the keyword arguments of whence.capture(), read without making a tuple or a
+// dict.
 //
 // Threads: holders of the GIL. Allocates: never. Fails by: false with Python's error set.
 #pragma once

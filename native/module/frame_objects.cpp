@@ -18,10 +18,8 @@ using stacks::StackId;
 // The fields of whence.Frame, in order.
 enum Field { kName, kFilename, kLine, kColumn, kEndLine, kEndColumn, kKind, kFields };
 
-PyObject* field(PyObject* frame, Field index) noexcept { return PyTuple_GET_ITEM(frame, index); }
-
-PyObject* number(std::int32_t value) noexcept {
-  return value == stacks::kUnknown ? Py_NewRef(Py_None) : PyLong_FromLong(value);
+PyObject* field(PyObject* frame, Field index) noexcept {
+  return PyTuple_GET_ITEM(frame, index);
 }
 
 bool read_number(PyObject* value, std::int32_t& out) noexcept {
@@ -47,6 +45,10 @@ bool is_generated(PyObject* frame) noexcept {
 }
 
 }  // namespace
+
+PyObject* number(std::int32_t value) noexcept {
+  return value == stacks::kUnknown ? Py_NewRef(Py_None) : PyLong_FromLong(value);
+}
 
 Ref<> FrameBatch::frames_of(PyObject* stack) {
   const bool detached = as_stack(stack)->detached;
@@ -86,8 +88,8 @@ PyObject* FrameBatch::frame(StackId id) {
 PyObject* FrameBatch::text(std::string_view utf8) {
   auto [found, is_new] = texts_.try_emplace(utf8);
   if (is_new) {
-    found->second = Ref<>(PyUnicode_DecodeUTF8(
-        utf8.data(), static_cast<Py_ssize_t>(utf8.size()), "surrogatepass"));
+    found->second = Ref<>(
+        PyUnicode_DecodeUTF8(utf8.data(), static_cast<Py_ssize_t>(utf8.size()), "surrogatepass"));
   }
   return found->second.get();
 }
@@ -140,9 +142,10 @@ bool check_frame(const State& state, PyObject* frame, stacks::Location& place) n
       read_number(field(frame, kEndColumn), place.end_column)) {
     return true;
   }
-  PyErr_Format(PyExc_TypeError,
-               "a Frame needs str for name, filename and kind, and int or None for lines and columns: %R",
-               frame);
+  PyErr_Format(
+      PyExc_TypeError,
+      "a Frame needs str for name, filename and kind, and int or None for lines and columns: %R",
+      frame);
   return false;
 }
 

@@ -26,15 +26,19 @@ class FrameBatch {
 
  private:
   [[nodiscard]] cpython::Ref<> live_frames(stacks::StackId id);
-  [[nodiscard]] PyObject* frame(stacks::StackId id);      // borrowed
-  [[nodiscard]] PyObject* text(std::string_view utf8);    // borrowed
+  [[nodiscard]] PyObject* frame(stacks::StackId id);    // borrowed
+  [[nodiscard]] PyObject* text(std::string_view utf8);  // borrowed
   [[nodiscard]] PyObject* make_frame(stacks::StackId id);
 
   const State& state_;
-  std::unordered_map<std::uint64_t, cpython::Ref<>> lists_;   // by stack id, or by address of a detached stack
+  std::unordered_map<std::uint64_t, cpython::Ref<>>
+      lists_;  // by stack id, or by address of a detached stack
   std::unordered_map<std::uint64_t, cpython::Ref<>> frames_;  // by code id and offset
   std::unordered_map<std::string_view, cpython::Ref<>> texts_;
 };
+
+// An int, or None for stacks::kUnknown.
+[[nodiscard]] PyObject* number(std::int32_t value) noexcept;
 
 // A list of the frames that were captured: those of generated code's origin are left out.
 [[nodiscard]] PyObject* captured_frames(const State& state, PyObject* stack) noexcept;
@@ -43,7 +47,8 @@ class FrameBatch {
 [[nodiscard]] bool check_frame(const State& state, PyObject* frame,
                                stacks::Location& place) noexcept;
 
-// The content hash of a stack with one more frame, given as a checked whence.Frame; generated frames add nothing.
+// The content hash of a stack with one more frame, given as a checked whence.Frame; generated
+// frames add nothing.
 [[nodiscard]] std::uint64_t hash_step(std::uint64_t outer, PyObject* frame, stacks::Location place);
 [[nodiscard]] Py_hash_t hash_from(std::uint64_t hash) noexcept;
 

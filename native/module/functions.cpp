@@ -1,6 +1,9 @@
-// functions.cpp: see functions.h. Arguments in, results out; src/whence/_core.pyi says what each does.
+// functions.cpp: see functions.h. Arguments in, results out; src/whence/_core.pyi says what each
+// does.
 #include "module/functions.h"
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -87,7 +90,8 @@ PyObject* to_json(PyObject* module, PyObject* list) {
   return json_array(list, [&](std::string& out, Py_ssize_t i) {
     PyObject* stack = stack_in(state, list, i);
     if (stack == nullptr) return false;
-    if (as_stack(stack)->detached) return append_json_frames(out, state, as_detached(stack)->frames);
+    if (as_stack(stack)->detached)
+      return append_json_frames(out, state, as_detached(stack)->frames);
     stacks::append_json_stack(out, as_stack(stack)->id);
     return true;
   });
@@ -123,8 +127,12 @@ PyObject* statistics(PyObject* module, PyObject*) {
 }
 
 PyObject* use_walk(PyObject* module, PyObject* arg) {
-  const int fast = PyObject_IsTrue(arg);
-  if (fast < 0) return nullptr;
+  const char* walk = PyUnicode_AsUTF8(arg);
+  if (walk == nullptr) return nullptr;
+  const bool fast = std::strcmp(walk, "fast") == 0;
+  if (!fast && std::strcmp(walk, "public") != 0) {
+    return PyErr_Format(PyExc_ValueError, "the walk is 'fast' or 'public', not %R", arg);
+  }
   State& state = state_of(module);
   state.walk_reason = fast ? cpython::self_test(cpython::kLayout) : "asked for";
   const bool trusted = state.walk_reason == nullptr;
@@ -141,6 +149,17 @@ PyObject* test_layout(PyObject*, PyObject* args) {
   layout.instruction += static_cast<std::size_t>(instruction);
   layout.owner += static_cast<std::size_t>(owner);
   return Py_BuildValue("z", cpython::self_test(layout));
+}
+
+PyObject* locate(PyObject*, PyObject* args) {
+  PyObject* table;
+  int first_line, offset;
+  if (!PyArg_ParseTuple(args, "Sii", &table, &first_line, &offset)) return nullptr;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(PyBytes_AS_STRING(table));
+  const stacks::Location place = stacks::locate(
+      {bytes, static_cast<std::size_t>(PyBytes_GET_SIZE(table))}, first_line, offset);
+  return Py_BuildValue("NNNN", number(place.line), number(place.end_line), number(place.column),
+                       number(place.end_column));
 }
 
 PyObject* set_stacks_cap(PyObject*, PyObject* arg) {
@@ -164,9 +183,10 @@ PyMethodDef functions[] = {
     {"frames_to_json", frames_to_json, METH_O, "frames_to_json($module, frames, /)\n--\n\n"},
     {"restore", restore, METH_VARARGS, "restore($module, frames, origin, /)\n--\n\n"},
     {"statistics", statistics, METH_NOARGS, "statistics($module, /)\n--\n\n"},
-    {"use_fast_walk", use_walk, METH_O, "use_fast_walk($module, fast, /)\n--\n\n"},
+    {"use_walk", use_walk, METH_O, "use_walk($module, walk, /)\n--\n\n"},
     {"test_layout", test_layout, METH_VARARGS,
      "test_layout($module, executable, previous, instruction, owner, /)\n--\n\n"},
+    {"locate", locate, METH_VARARGS, "locate($module, line_table, first_line, offset, /)\n--\n\n"},
     {"set_stacks_cap", set_stacks_cap, METH_O, "set_stacks_cap($module, cap, /)\n--\n\n"},
     {},
 };

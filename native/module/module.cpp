@@ -50,8 +50,7 @@ int execute(PyObject* module) {
   }
   state.attached = true;
   state.walk_reason = cpython::self_test(cpython::kLayout);
-  stacks::use_walk(state.walk_reason == nullptr ? stacks::Walk::fast
-                                                : stacks::Walk::by_public_api);
+  stacks::use_walk(state.walk_reason == nullptr ? stacks::Walk::fast : stacks::Walk::by_public_api);
   return 0;
 }
 
@@ -62,9 +61,9 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
   return 0;
 }
 
-// The interpreter is ending, or the module was dropped: read what living code still tells, and let go of it.
-// There is no m_clear: the collector would empty a module whose functions can still be called. The cycle through
-// the Stack type is broken at the type's end.
+// The interpreter is ending, or the module was dropped: read what living code still tells, and let
+// go of it. There is no m_clear: the collector would empty a module whose functions can still be
+// called. The cycle through the Stack type is broken at the type's end.
 void release(void* module) {
   State& state = state_of(static_cast<PyObject*>(module));
   if (state.attached) stacks::store().codes.detach();
@@ -99,4 +98,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 }  // namespace
 }  // namespace whence::module
 
-PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&whence::module::definition); }
+PyMODINIT_FUNC PyInit__core() {
+  return PyModuleDef_Init(&whence::module::definition);
+}

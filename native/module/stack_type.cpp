@@ -1,4 +1,5 @@
-// stack_type.cpp: see stack_type.h. What a stack says in words is written in Python (whence/_stack.py).
+// stack_type.cpp: see stack_type.h. What a stack says in words is written in Python
+// (whence/_stack.py).
 #include "module/stack_type.h"
 
 #include <new>
@@ -24,7 +25,8 @@ T* allocate(PyTypeObject* type) noexcept {
   return object;
 }
 
-// Frees the stack, and then its origins one by one: a chain of them may be longer than the C stack is deep.
+// Frees the stack, and then its origins one by one: a chain of them may be longer than the C stack
+// is deep.
 void dealloc(PyObject* self) {
   while (self != nullptr) {
     PyTypeObject* type = Py_TYPE(self);
@@ -40,7 +42,8 @@ void dealloc(PyObject* self) {
   }
 }
 
-// The state behind a stack's type; nullptr with an error set once the interpreter has taken the type apart.
+// The state behind a stack's type; nullptr with an error set once the interpreter has taken the
+// type apart.
 const State* state_behind(PyObject* stack) noexcept {
   PyObject* module = reinterpret_cast<PyHeapTypeObject*>(Py_TYPE(stack))->ht_module;
   if (module != nullptr) return &state_of(module);
@@ -102,16 +105,29 @@ PyObject* in_words(PyObject* self, const char* name) {
   return words ? PyObject_CallMethod(words.get(), name, "O", self) : nullptr;
 }
 
-PyObject* get_frames(PyObject* self, void*) { return in_words(self, "frames"); }
-PyObject* get_str(PyObject* self) { return in_words(self, "text"); }
-PyObject* get_repr(PyObject* self) { return in_words(self, "describe"); }
-PyObject* format(PyObject* self, PyObject*) { return in_words(self, "format_lines"); }
-PyObject* summary(PyObject* self, PyObject*) { return in_words(self, "summary"); }
-PyObject* reduce(PyObject* self, PyObject*) { return in_words(self, "reduce"); }
+PyObject* get_frames(PyObject* self, void*) {
+  return in_words(self, "frames");
+}
+PyObject* get_str(PyObject* self) {
+  return in_words(self, "text");
+}
+PyObject* get_repr(PyObject* self) {
+  return in_words(self, "describe");
+}
+PyObject* format(PyObject* self, PyObject*) {
+  return in_words(self, "format_lines");
+}
+PyObject* summary(PyObject* self, PyObject*) {
+  return in_words(self, "summary");
+}
+PyObject* reduce(PyObject* self, PyObject*) {
+  return in_words(self, "reduce");
+}
 
 PyGetSetDef properties[] = {
     {"frames", get_frames, nullptr,
-     "The frames as a tuple of Frame, innermost first, with what generated code came from.", nullptr},
+     "The frames as a tuple of Frame, innermost first, with what generated code came from.",
+     nullptr},
     {"origin", get_origin, nullptr, "The stack given as origin=, or None.", nullptr},
     {"depth", get_depth, nullptr, "How many frames were captured; nothing is resolved to tell.",
      nullptr},
@@ -120,7 +136,8 @@ PyGetSetDef properties[] = {
 
 PyMethodDef methods[] = {
     {"format", format, METH_NOARGS,
-     "format($self, /)\n--\n\nThe lines of a traceback, outermost frame first, like traceback.format_stack()."},
+     "format($self, /)\n--\n\nThe lines of a traceback, outermost frame first, like "
+     "traceback.format_stack()."},
     {"summary", summary, METH_NOARGS,
      "summary($self, /)\n--\n\nThe same frames as a traceback.StackSummary."},
     {"__reduce__", reduce, METH_NOARGS,
@@ -130,7 +147,8 @@ PyMethodDef methods[] = {
 
 PyType_Slot slots[] = {
     {Py_tp_doc,
-     const_cast<char*>("Where the program was: an immutable, hashable stack made by whence.capture().")},
+     const_cast<char*>(
+         "Where the program was: an immutable, hashable stack made by whence.capture().")},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},

@@ -4,8 +4,8 @@
 // Allocates: 32 bytes a stack; no garbage-collector header, because no cycle can pass through one.
 // Fails by: nullptr with Python's error set.
 //
-// A live stack is an id and perhaps an origin. A detached one was made from frames (by unpickling) and
-// carries them. It is the same type with a longer body, so that live ones stay small.
+// A live stack is an id and perhaps an origin. A detached one was made from frames (by unpickling)
+// and carries them. It is the same type with a longer body, so that live ones stay small.
 #pragma once
 
 #include <Python.h>
@@ -16,8 +16,7 @@
 namespace whence::module {
 
 struct StackObject {
-  PyObject_HEAD
-  stacks::StackId id;
+  PyObject_HEAD stacks::StackId id;
   bool detached;
   PyObject* origin;  // another Stack, or nullptr
 };
@@ -31,7 +30,8 @@ struct DetachedStack {
 [[nodiscard]] PyTypeObject* make_stack_type(PyObject* module) noexcept;
 
 // `origin` is borrowed and may be nullptr.
-[[nodiscard]] PyObject* new_stack(PyTypeObject* type, stacks::StackId id, PyObject* origin) noexcept;
+[[nodiscard]] PyObject* new_stack(PyTypeObject* type, stacks::StackId id,
+                                  PyObject* origin) noexcept;
 [[nodiscard]] PyObject* new_detached_stack(const State& state, PyObject* frames,
                                            PyObject* origin) noexcept;
 

@@ -1,6 +1,7 @@
 // state.h: what one _core module object owns. There is no other Python state in the native core.
 //
-// Threads: holders of the GIL. Allocates: in module.cpp, when the module is loaded. Fails by: Python's error.
+// Threads: holders of the GIL. Allocates: in module.cpp, when the module is loaded. Fails by:
+// Python's error.
 #pragma once
 
 #include <Python.h>

@@ -48,13 +48,18 @@ StackId capture_some(const cpython::Frame* frame, std::uint32_t limit) noexcept 
 
 }  // namespace
 
-void use_walk(Walk walk) noexcept { walk_now.store(walk, std::memory_order_relaxed); }
+void use_walk(Walk walk) noexcept {
+  walk_now.store(walk, std::memory_order_relaxed);
+}
 
-Walk walk_in_use() noexcept { return walk_now.load(std::memory_order_relaxed); }
+Walk walk_in_use() noexcept {
+  return walk_now.load(std::memory_order_relaxed);
+}
 
 StackId capture(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept {
   if (state == nullptr) return kEmpty;
-  if (walk_in_use() != Walk::fast) [[unlikely]] return capture_public(state, skip, limit);
+  if (walk_in_use() != Walk::fast) [[unlikely]]
+    return capture_public(state, skip, limit);
   const cpython::Frame* frame = cpython::innermost(state);
   for (; skip != 0 && frame != nullptr; frame = cpython::previous(frame)) {
     if (!cpython::hidden(frame)) --skip;

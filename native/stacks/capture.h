@@ -1,6 +1,7 @@
 // capture.h: the stack of this thread, now.
 //
-// Threads: any, under any lock of the caller's. Without an attached thread state the stack is empty.
+// Threads: any, under any lock of the caller's. Without an attached thread state the stack is
+// empty.
 // Allocates: at first sight of a code object, through PyMem; else only when tables grow, by mmap.
 // Fails by: a truncated or empty stack. Never raises, never touches the pending exception.
 #pragma once
@@ -22,6 +23,7 @@ void use_walk(Walk walk) noexcept;
 [[nodiscard]] Walk walk_in_use() noexcept;
 
 // `skip` leaves out that many innermost frames; `limit` keeps at most that many of the others.
-[[nodiscard]] StackId capture(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept;
+[[nodiscard]] StackId capture(PyThreadState* state, std::uint32_t skip,
+                              std::uint32_t limit) noexcept;
 
 }  // namespace whence::stacks

@@ -7,7 +7,9 @@
 namespace whence::stacks {
 namespace {
 
-void* to_slot(CodeId id) noexcept { return reinterpret_cast<void*>(std::uintptr_t{id}); }
+void* to_slot(CodeId id) noexcept {
+  return reinterpret_cast<void*>(std::uintptr_t{id});
+}
 CodeId from_slot(void* slot) noexcept {
   return static_cast<CodeId>(reinterpret_cast<std::uintptr_t>(slot));
 }
@@ -26,8 +28,9 @@ void CodeRegistry::detach() noexcept {
   for (CodeId id = 1; id <= last; ++id) bury(*entries_.at(id));
 }
 
-// Called at the very end of finalization, when no code object may be read any more. detach() has normally run by
-// then; if the module leaked, what is still unread is lost. Another interpreter may start after this one.
+// Called at the very end of finalization, when no code object may be read any more. detach() has
+// normally run by then; if the module leaked, what is still unread is lost. Another interpreter may
+// start after this one.
 void CodeRegistry::interpreter_gone() {
   CodeRegistry& self = store().codes;
   const base::Holding holding(self.lock_);

@@ -1,13 +1,15 @@
 // code_registry.h: what a code id means, for as long as the process lives.
 //
-// Threads: id_of() and keep_all() under the GIL; facts() any; died() wherever CPython frees code. The registry's lock
-// (rank `codes`) makes reading a code object's facts and its death exclude each other.
+// Threads: id_of() and keep_all() under the GIL; facts() any; died() wherever CPython frees code.
+// The registry's lock (rank `codes`) makes reading a code object's facts and its death exclude each
+// other.
 // Allocates: by mmap, and through PyMem at first sight of a code object (its slot).
 // Fails by: kNoCode, or facts that say they are lost; both are counted.
 //
-// An id is ours, never an address: addresses come back with other code behind them. The id lies in a slot of the code
-// object; the slot's free function is the notice of death. Until then names and line table are read
-// from the code object when first asked for; at the latest then, they are copied. No reference is held.
+// An id is ours, never an address: addresses come back with other code behind them. The id lies in
+// a slot of the code object; the slot's free function is the notice of death. Until then names and
+// line table are read from the code object when first asked for; at the latest then, they are
+// copied. No reference is held.
 #pragma once
 
 #include <Python.h>
@@ -38,7 +40,8 @@ class CodeRegistry {
  public:
   // Makes the registry ready for this interpreter. False if CPython has no slot left for us.
   [[nodiscard]] bool attach() noexcept;
-  // Copies the facts of all living code objects and lets go of them: the interpreter is about to end.
+  // Copies the facts of all living code objects and lets go of them: the interpreter is about to
+  // end.
   void detach() noexcept;
 
   [[nodiscard]] CodeId id_of(PyCodeObject* code) noexcept;
@@ -72,12 +75,12 @@ class CodeRegistry {
   [[nodiscard]] CodeId add(PyCodeObject* code) noexcept;
 
   base::Lock lock_{base::Rank::codes};
-  base::Segments<Entry, 10> entries_;      // entries: under lock_, but `kept` ones no longer change
-  std::atomic<std::uint32_t> last_ = 0;    // the newest id; written under lock_
-  std::atomic<std::uint32_t> dead_ = 0;    // under lock_
-  std::atomic<std::uint64_t> lost_ = 0;    // under lock_
+  base::Segments<Entry, 10> entries_;    // entries: under lock_, but `kept` ones no longer change
+  std::atomic<std::uint32_t> last_ = 0;  // the newest id; written under lock_
+  std::atomic<std::uint32_t> dead_ = 0;  // under lock_
+  std::atomic<std::uint64_t> lost_ = 0;  // under lock_
   std::atomic<std::uint64_t> deaths_ = 0;
-  bool exit_watched_ = false;              // under the GIL
+  bool exit_watched_ = false;  // under the GIL
   base::BytePool pool_;
 };
 

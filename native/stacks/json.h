@@ -9,7 +9,8 @@
 
 namespace whence::stacks {
 
-// One frame as an object with name, filename, line, column, end_line, end_column and kind; unknown numbers are null.
+// One frame as an object with name, filename, line, column, end_line, end_column and kind; unknown
+// numbers are null.
 void append_json_frame(std::string& out, std::string_view name, std::string_view filename,
                        Location place, std::string_view kind);
 

@@ -10,7 +10,8 @@
 //   kind 14      line + svarint, end line + varint, column + 1 and end column + 1 as varints
 //   kind 15      no location at all
 //
-// varints have 6 bits a byte, lowest first, bit 6 set if more follow; svarints have their sign in bit 0.
+// varints have 6 bits a byte, lowest first, bit 6 set if more follow; svarints have their sign in
+// bit 0.
 #include "stacks/line_table.h"
 
 namespace whence::stacks {

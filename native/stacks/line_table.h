@@ -1,7 +1,9 @@
-// line_table.h: from an instruction to its place in the source (PEP 657 location tables, CPython 3.11 and later).
+// line_table.h: from an instruction to its place in the source (PEP 657 location tables, CPython
+// 3.11 and later).
 //
 // Threads: any; only arguments are touched. Allocates: never.
-// Fails by: a location without a line. Any bytes are safe to decode: nothing is read past the table's end.
+// Fails by: a location without a line. Any bytes are safe to decode: nothing is read past the
+// table's end.
 #pragma once
 
 #include <cstdint>

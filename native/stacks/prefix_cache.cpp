@@ -16,8 +16,9 @@ thread_local bool thread_ends = false;
 
 }  // namespace
 
-// Gives the cache back when the thread ends. Destructors that run later and capture find `thread_ends` and go without
-// a cache: making a new one would leave it behind, or revive thread-local storage during its teardown.
+// Gives the cache back when the thread ends. Destructors that run later and capture find
+// `thread_ends` and go without a cache: making a new one would leave it behind, or revive
+// thread-local storage during its teardown.
 struct CacheOwner {
   PrefixCache cache;
   ~CacheOwner() {
@@ -28,7 +29,8 @@ struct CacheOwner {
 };
 
 PrefixCache* PrefixCache::mine() noexcept {
-  if (my_cache != nullptr) [[likely]] return my_cache;
+  if (my_cache != nullptr) [[likely]]
+    return my_cache;
   if (thread_ends) return nullptr;
   thread_local CacheOwner owner;
   if (!owner.cache.make_room(kFirstRoom)) return nullptr;
@@ -54,7 +56,8 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost) noexcept {
     store().stacks.count_truncated();
     return kTruncated;
   }
-  // Frames go to their places from the innermost on. A link whose frame is another, or has moved, ends the common part.
+  // Frames go to their places from the innermost on. A link whose frame is another, or has moved,
+  // ends the common part.
   std::size_t common = std::min(size_, depth);
   std::size_t at = depth;
   for (auto* frame = innermost; frame != nullptr; frame = cpython::previous(frame), --at) {
@@ -79,8 +82,7 @@ void PrefixCache::fill(std::size_t at, const cpython::Frame* frame) noexcept {
   if (link.executable != executable) link.code = store().codes.id_of(code);
   link.executable = executable;
   link.instruction = cpython::instruction(frame);
-  link.stack =
-      store().stacks.intern(caller, link.code, cpython::offset_in(code, link.instruction));
+  link.stack = store().stacks.intern(caller, link.code, cpython::offset_in(code, link.instruction));
 }
 
 bool PrefixCache::make_room(std::size_t links) noexcept {

@@ -1,19 +1,22 @@
-// prefix_cache.h: the stack that a thread captured last, frame by frame, to compare the next one with.
+// prefix_cache.h: the stack that a thread captured last, frame by frame, to compare the next one
+// with.
 //
 // Threads: one cache for each thread, entered by that thread alone, attached to its interpreter.
 // Allocates: never on the hot path; a deeper stack than any before maps more pages.
 // Fails by: a truncated id, counted.
 //
-// Most captures see the frames of the one before, most of them at the same instruction. So the whole chain is kept:
+// Most captures see the frames of the one before, most of them at the same instruction. So the
+// whole chain is kept:
 //
 //     links   [0] end   [1] outermost ... [n-1] caller  [n] innermost
 //                 ^ a frame of nullptr: what the outermost frame's `previous` holds
 //
-// and one pass inwards-out checks that frame, code and instruction are still the same. The next frame's address is taken from
-// the links and only checked against `previous`, so the loads do not wait for each other: about 1 ns a frame.
-// Where an instruction has moved, the ids from there inwards are looked up again; where the chain itself is another,
-// it is collected and compared from the outermost end. Addresses of dead code objects come back with other code,
-// so a cache older than the last death of a captured code object is not used.
+// and one pass inwards-out checks that frame, code and instruction are still the same. The next
+// frame's address is taken from the links and only checked against `previous`, so the loads do not
+// wait for each other: about 1 ns a frame. Where an instruction has moved, the ids from there
+// inwards are looked up again; where the chain itself is another, it is collected and compared from
+// the outermost end. Addresses of dead code objects come back with other code, so a cache older
+// than the last death of a captured code object is not used.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +41,7 @@ class PrefixCache {
   // Hidden frames have links too, with the id of their caller and kHidden for a code.
   struct Link {
     const cpython::Frame* frame;
-    std::uintptr_t executable;   // 0 in hidden links: they are judged anew each time
+    std::uintptr_t executable;  // 0 in hidden links: they are judged anew each time
     std::uintptr_t instruction;
     StackId stack;
     CodeId code;
@@ -65,8 +68,10 @@ inline StackId PrefixCache::stack_at(const cpython::Frame* frame) noexcept {
   }
   const Link* moved = nullptr;  // the outermost link whose frame is at another instruction now
   for (const Link* link = links_ + size_; link != links_; --link) {
-    if (!unchanged(*link)) [[unlikely]] moved = link;
-    if (cpython::previous(link->frame) != link[-1].frame) [[unlikely]] return rebuild(frame);
+    if (!unchanged(*link)) [[unlikely]]
+      moved = link;
+    if (cpython::previous(link->frame) != link[-1].frame) [[unlikely]]
+      return rebuild(frame);
   }
   return moved == nullptr ? links_[size_].stack : refresh(static_cast<std::size_t>(moved - links_));
 }
@@ -75,7 +80,8 @@ inline bool PrefixCache::unchanged(const Link& link) noexcept {
   const cpython::Frame* frame = link.frame;
   const auto difference = (cpython::executable(frame) ^ link.executable) |
                           (cpython::instruction(frame) ^ link.instruction);
-  if (difference == 0) [[likely]] return true;
+  if (difference == 0) [[likely]]
+    return true;
   return link.code == kHidden && cpython::hidden(frame);
 }
 

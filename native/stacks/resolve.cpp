@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kUnknownName = "<unknown>";
 constexpr std::string_view kTruncatedName = "<truncated>";
 
-// The content hash of each stack by its id, 0 where nobody has asked yet. Written under the lock; a hash computed twice is
-// the same twice.
+// The content hash of each stack by its id, 0 where nobody has asked yet. Written under the lock; a
+// hash computed twice is the same twice.
 struct HashMemo {
   base::Lock lock{base::Rank::stacks};
   base::Segments<std::atomic<std::uint64_t>, 12> hashes;
@@ -48,7 +48,8 @@ struct PathBuffer {
   StackId* const ids;
 };
 
-constexpr std::uint64_t kHashOfTheUnhashable = 1;  // no memory for a path: slow tables, right answers
+constexpr std::uint64_t kHashOfTheUnhashable =
+    1;  // no memory for a path: slow tables, right answers
 
 std::uint64_t hash_frame(std::uint64_t outer, StackId id) noexcept {
   const ResolvedFrame frame = resolve(id);
@@ -83,7 +84,8 @@ std::uint64_t content_hash_step(std::uint64_t outer, std::uint64_t name_hash,
     return (std::uint64_t{static_cast<std::uint32_t>(a)} << 32) | static_cast<std::uint32_t>(b);
   };
   hash = base::mix(hash, pair(place.line, place.end_line));
-  return base::mix(hash, pair(place.column, place.end_column)) | 1;  // 0 means "not yet" in the memo
+  return base::mix(hash, pair(place.column, place.end_column)) |
+         1;  // 0 means "not yet" in the memo
 }
 
 std::uint64_t content_hash(StackId stack) noexcept {

@@ -26,19 +26,20 @@ struct ResolvedFrame {
 // The frame that `id` adds to its parent.
 [[nodiscard]] ResolvedFrame resolve(StackId id) noexcept;
 
-// Calls visit(StackId) for each frame, innermost first; resolve() gives the frame's facts. A truncated stack begins with
-// its truncation mark.
+// Calls visit(StackId) for each frame, innermost first; resolve() gives the frame's facts. A
+// truncated stack begins with its truncation mark.
 template <class Visit>
 void for_each_frame(StackId stack, Visit&& visit) {
   if (is_truncated(stack)) visit(StackId{kTruncated});
   for (StackId id = whole_part(stack); id != kEmpty; id = store().stacks.node(id).parent) visit(id);
 }
 
-// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames read the same.
-// Each distinct frame is resolved once in the life of the process.
+// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames
+// read the same. Each distinct frame is resolved once in the life of the process.
 [[nodiscard]] std::uint64_t content_hash(StackId stack) noexcept;
 
-// One step of that hash, outermost frame first, starting from 0: for frames that come from elsewhere.
+// One step of that hash, outermost frame first, starting from 0: for frames that come from
+// elsewhere.
 [[nodiscard]] std::uint64_t content_hash_step(std::uint64_t outer, std::uint64_t name_hash,
                                               std::uint64_t filename_hash, Location place) noexcept;
 

@@ -8,9 +8,9 @@
 
 namespace whence::stacks {
 
-// Open addressing, at most half full. When it fills, one of twice the size takes over; readers may go on with the old one,
-// which is never unmapped (all old ones together are smaller than the new one). What they miss there they find
-// under the lock.
+// Open addressing, at most half full. When it fills, one of twice the size takes over; readers may
+// go on with the old one, which is never unmapped (all old ones together are smaller than the new
+// one). What they miss there they find under the lock.
 struct StackTable::Index {
   std::uint32_t size;  // a power of two
   std::atomic<StackId> slots[1];

@@ -4,13 +4,15 @@
 // Allocates: when it grows, by mmap; nothing that a reader holds ever moves.
 // Fails by: a truncated id (below), counted. The capture goes on.
 //
-// A stack is a node: the frame that runs, and the node of the stack that called it. Node 0 is the empty stack.
+// A stack is a node: the frame that runs, and the node of the stack that called it. Node 0 is the
+// empty stack.
 //
 //      0 <- main+12 <- load+40 <- parse+8       ids 1, 2, 3; equal stacks are equal ids
 //                   <- load+66 <- parse+8       ids 4, 5
 //
-// The highest bit of an id marks a stack whose inner frames could not be kept: the rest of the id is the
-// stack up to there. So a full table costs nothing more, keeps what it can and never hides a loss.
+// The highest bit of an id marks a stack whose inner frames could not be kept: the rest of the id
+// is the stack up to there. So a full table costs nothing more, keeps what it can and never hides a
+// loss.
 #pragma once
 
 #include <atomic>
@@ -28,8 +30,12 @@ using CodeId = std::uint32_t;
 inline constexpr StackId kEmpty = 0;
 inline constexpr StackId kTruncated = 0x80000000;
 
-[[nodiscard]] constexpr bool is_truncated(StackId id) noexcept { return (id & kTruncated) != 0; }
-[[nodiscard]] constexpr StackId whole_part(StackId id) noexcept { return id & ~kTruncated; }
+[[nodiscard]] constexpr bool is_truncated(StackId id) noexcept {
+  return (id & kTruncated) != 0;
+}
+[[nodiscard]] constexpr StackId whole_part(StackId id) noexcept {
+  return id & ~kTruncated;
+}
 
 struct Node {
   StackId parent;
@@ -62,14 +68,15 @@ class StackTable {
 
  private:
   struct Index;
-  [[nodiscard]] StackId find(const Index* index, std::uint64_t hash, const Node& key) const noexcept;
+  [[nodiscard]] StackId find(const Index* index, std::uint64_t hash,
+                             const Node& key) const noexcept;
   [[nodiscard]] StackId add(std::uint64_t hash, const Node& key) noexcept;
   [[nodiscard]] Index* roomy_index() noexcept;
 
   base::Lock lock_{base::Rank::stacks};
-  base::Segments<Node, 12> nodes_;            // written under lock_ before the id is published
-  std::atomic<Index*> index_ = nullptr;       // replaced under lock_; earlier ones stay readable
-  std::atomic<std::uint32_t> last_ = 0;       // the newest id; written under lock_
+  base::Segments<Node, 12> nodes_;       // written under lock_ before the id is published
+  std::atomic<Index*> index_ = nullptr;  // replaced under lock_; earlier ones stay readable
+  std::atomic<std::uint32_t> last_ = 0;  // the newest id; written under lock_
   std::atomic<std::uint32_t> cap_ = kDefaultCap;
   std::atomic<std::uint64_t> truncated_ = 0;
   std::atomic<std::size_t> index_bytes_ = 0;

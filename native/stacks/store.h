@@ -1,8 +1,8 @@
 // store.h: the process's one stack table and one code registry.
 //
 // Threads: any; each part says who may enter it.
-// Allocates: never; both are zero bytes until they are used, and are never destroyed, so that threads and
-// destructors that outlive the interpreter find them whole.
+// Allocates: never; both are zero bytes until they are used, and are never destroyed, so that
+// threads and destructors that outlive the interpreter find them whole.
 // Fails by: it cannot.
 #pragma once
 
@@ -20,6 +20,8 @@ namespace detail {
 extern Store the_store;
 }
 
-[[nodiscard]] inline Store& store() noexcept { return detail::the_store; }
+[[nodiscard]] inline Store& store() noexcept {
+  return detail::the_store;
+}
 
 }  // namespace whence::stacks

@@ -1,4 +1,7 @@
-"""A flight recorder for Python programs: where did this time, this memory, this error come from?"""
+"""A flight recorder for Python programs.
+
+Where did this time, this memory, this error come from?
+"""
 
 from whence import _environment, generated
 from whence._core import Stack, capture

@@ -1,12 +1,11 @@
 """The native core. Users find its names in ``whence``; the others are for whence itself and its tests."""
 
 from traceback import StackSummary
-from types import CapsuleType
 from typing import Any, SupportsIndex, final
 
 from whence._frame import Frame
 
-_c_api: CapsuleType
+_c_api: object  # a capsule, see whence.h
 
 @final
 class Stack:
@@ -35,8 +34,8 @@ def frames_to_json(frames: list[list[Frame]], /) -> str: ...
 def restore(frames: tuple[Frame, ...], origin: Stack | None, /) -> Stack: ...
 def statistics() -> dict[str, Any]: ...
 
-# For tests: walk frames by CPython's own structures (False if the self-test objects) or by the public API.
-def use_fast_walk(fast: bool, /) -> bool: ...
+# Walk frames "fast" (False if the self-test objects) or by the "public" API.
+def use_walk(walk: str, /) -> bool: ...
 
 # For tests: run the self-test on a layout moved by these numbers of bytes; None or what went wrong.
 def test_layout(
@@ -45,3 +44,8 @@ def test_layout(
 
 # For tests: how many stacks the table may hold from now on.
 def set_stacks_cap(cap: int, /) -> None: ...
+
+# For tests: decode a line table; line, end line, column and end column.
+def locate(
+    line_table: bytes, first_line: int, offset: int, /
+) -> tuple[int | None, int | None, int | None, int | None]: ...

@@ -15,4 +15,4 @@ def apply() -> None:
         message = f"WHENCE_FRAMES must be 'fast' or 'public', not {choice!r}"
         raise ValueError(message)
     if choice == "public":
-        _core.use_fast_walk(False)
+        _core.use_walk(choice)

@@ -1,8 +1,9 @@
 """Providers that whence brings along, each for one library.
 
-A provider is active only if its library is already imported, and never imports anything: naming a
-stack must not change the program. Each is made anew for a batch of stacks, so
-what it finds out is asked once a batch and nothing of the program is kept afterwards.
+A provider is active only if its library is already imported, and never imports
+anything: naming a stack must not change the program. Each is made anew for a batch of
+stacks, so what it finds out is asked once a batch and nothing of the program is kept
+afterwards.
 """
 
 from __future__ import annotations
@@ -20,16 +21,15 @@ if TYPE_CHECKING:
 def active() -> list[Callable[[str, int], list[Frame]]]:
     """Return a provider for each library that is there."""
     modules = sys.modules
-    return [
-        make(modules[name]) for name, make in _MAKERS.items() if modules.get(name)
-    ]
+    return [make(modules[name]) for name, make in _MAKERS.items() if modules.get(name)]
 
 
 def _jinja2(environment: Any) -> Callable[[str, int], list[Frame]]:
     """Find the line of a Jinja2 template behind its compiled Python.
 
-    The compiled code carries the template's file name, or ``<template>`` if it came from a string. Which line is
-    which is known to the Template object alone, and those are found through the collector.
+    The compiled code carries the template's file name, or ``<template>`` if it came
+    from a string. Which line is which is known to the Template object alone, and those
+    are found through the collector.
     """
     templates: dict[str, list[Any]] | None = None
 

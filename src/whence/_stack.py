@@ -1,4 +1,4 @@
-"""What a stack says in words: the Python half of ``Stack``, called by the native half."""
+"""What a stack says in words: the Python half of ``Stack``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def describe(stack: Stack) -> str:
 
 
 def restore(frames: tuple[Frame, ...], origin: Stack | None) -> Stack:
-    """Make a stack of frames that were resolved elsewhere. Pickles call this by name."""
+    """Make a stack of frames resolved elsewhere. Pickles call this by name."""
     return _core.restore(frames, origin)
 
 

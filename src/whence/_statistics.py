@@ -13,7 +13,7 @@ class Statistics(NamedTuple):
     stacks_cap: int
     """How many the table may hold."""
     stacks_truncated: int
-    """Captures whose inner frames were not kept, because of the cap or lack of memory."""
+    """Captures whose inner frames were lost to the cap or for lack of memory."""
     stacks_bytes: int
     codes: int
     """Code objects that were seen in a capture."""
@@ -23,7 +23,7 @@ class Statistics(NamedTuple):
     """Those whose names were lost for lack of memory."""
     codes_bytes: int
     walk: str
-    """``"fast"``, or ``"public"`` where frames are walked through CPython's public API."""
+    """``"fast"``, or ``"public"`` if frames are walked by CPython's public API."""
     walk_reason: str | None
     """Why the walk is not fast, or None."""
 

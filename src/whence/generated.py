@@ -1,22 +1,23 @@
 """From generated code back to what it was generated from.
 
-A line of generated code means nothing to the person who wrote the template, the graph or the
-notebook cell behind it. Tell whence what a line came from, and the frames it came from
-stand right after the generated one in every stack, with ``kind="generated"``:
+A line of generated code means nothing to the person who wrote the template, the graph
+or the notebook cell behind it. Tell whence what a line came from, and the frames it
+came from stand right after the generated one in every stack, with ``kind="generated"``:
 
 - ``register(filename, line_map)`` for a file whose lines are known beforehand;
-- ``register_provider(function)`` for a function that is asked for each (filename, line).
+- ``register_provider(function)`` for a function that is asked for each (filename,
+  line).
 
-Line maps are asked first, then providers in the order they were registered, then the ones
-that whence brings along (see ``whence._providers``); the first that yields frames wins.
-All of it may be called from any thread at any time.
+Line maps are asked first, then providers in the order they were registered, then the
+ones that whence brings along (see ``whence._providers``); the first that yields frames
+wins. All of it may be called from any thread at any time.
 """
 
 from __future__ import annotations
 
 import bisect
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from whence import _providers
@@ -31,7 +32,7 @@ Origins: TypeAlias = Origin | Iterable[Origin] | None
 """What a line came from: one origin, several (innermost first), or nothing."""
 
 LineMap: TypeAlias = Mapping[int, Origins] | Iterable[tuple[int, Origins]]
-"""Exact lines in a mapping, or (first line, origins) pairs that each hold until the next."""
+"""Exact lines in a mapping, or (first line, origins) pairs that hold until the next."""
 
 Provider: TypeAlias = Callable[[str, int], Origins]
 
@@ -51,10 +52,10 @@ _failures: list[str] = []
 
 
 def register(filename: str, line_map: LineMap) -> None:
-    """Say what the lines of a generated file came from; an earlier map for it is replaced.
+    """Say what the lines of a generated file came from. Replaces an earlier map for it.
 
-    A mapping holds for exactly its lines. An iterable of (first line, origins) pairs holds from
-    each first line until the next one.
+    A mapping holds for exactly its lines. An iterable of (first line, origins) pairs
+    holds from each first line until the next one.
     """
     if not isinstance(filename, str):
         message = f"filename must be a str, not {type(filename).__name__}"
@@ -68,7 +69,7 @@ def register(filename: str, line_map: LineMap) -> None:
 
 
 def register_provider(provider: Provider) -> Provider:
-    """Ask ``provider(filename, line)`` for the origins of frames. Usable as a decorator.
+    """Ask ``provider(filename, line)`` for the origins of frames. Can be a decorator.
 
     It returns frames or None. One that raises counts as having returned None (see
     ``failures()``), so that a stack can always be shown.
@@ -107,9 +108,9 @@ def failures() -> list[str]:
 
 
 class Expansion:
-    """Inserts origins into the frames of one batch of stacks, asking once for each line."""
+    """Inserts origins into the frames of one batch, asking once for each line."""
 
-    def __init__(self, registry: _Registry, shipped: list[Provider]) -> None:
+    def __init__(self, registry: _Registry, shipped: Sequence[Provider]) -> None:
         self._line_maps = registry.line_maps
         self._providers = (*registry.providers, *shipped)
         self._known: dict[tuple[str, int], tuple[Frame, ...]] = {}

@@ -1,4 +1,5 @@
-// rude.cpp: an extension that captures where it is least convenient. Built against whence.h like any user's.
+// rude.cpp: an extension that captures where it is least convenient. Built against whence.h like
+// any user's.
 #include <whence.h>
 
 #include <atomic>
@@ -31,10 +32,8 @@ PyObject* stack_object(PyObject*, PyObject* arg) {
 // Captures after giving up the GIL, on the same thread.
 PyObject* capture_released(PyObject*, PyObject*) {
   whence_stack id;
-  Py_BEGIN_ALLOW_THREADS
-  id = capture_locked();
-  Py_END_ALLOW_THREADS
-  return whence->stack_object(id);
+  Py_BEGIN_ALLOW_THREADS id = capture_locked();
+  Py_END_ALLOW_THREADS return whence->stack_object(id);
 }
 
 // Captures on a new thread that Python knows nothing of, while the caller keeps the GIL.
@@ -47,20 +46,19 @@ PyObject* capture_foreign(PyObject*, PyObject*) {
 // Calls a Python function on a new native thread that attaches itself.
 PyObject* call_attached(PyObject*, PyObject* function) {
   PyObject* result = nullptr;
-  Py_BEGIN_ALLOW_THREADS
-  std::thread([&] {
+  Py_BEGIN_ALLOW_THREADS std::thread([&] {
     const PyGILState_STATE state = PyGILState_Ensure();
     result = PyObject_CallNoArgs(function);
     if (result == nullptr) PyErr_Print();
     PyGILState_Release(state);
   }).join();
-  Py_END_ALLOW_THREADS
-  if (result == nullptr) PyErr_SetString(PyExc_RuntimeError, "the function failed");
+  Py_END_ALLOW_THREADS if (result == nullptr)
+      PyErr_SetString(PyExc_RuntimeError, "the function failed");
   return result;
 }
 
-// Threads with and without the GIL capture under one lock until each has done `rounds`. Returns how many captures
-// of the threads without the GIL were not empty.
+// Threads with and without the GIL capture under one lock until each has done `rounds`. Returns how
+// many captures of the threads without the GIL were not empty.
 PyObject* storm(PyObject*, PyObject* args) {
   int threads, rounds;
   PyObject* function;
@@ -76,22 +74,22 @@ PyObject* storm(PyObject*, PyObject* args) {
         const PyGILState_STATE state = PyGILState_Ensure();
         capture_locked();
         PyObject* result = PyObject_CallNoArgs(function);
-        if (result == nullptr) { PyErr_Clear(); ++failed; }
+        if (result == nullptr) {
+          PyErr_Clear();
+          ++failed;
+        }
         Py_XDECREF(result);
         PyGILState_Release(state);
       }
     });
   }
-  Py_BEGIN_ALLOW_THREADS
-  for (std::thread& thread : pool) thread.join();
-  Py_END_ALLOW_THREADS
-  return Py_BuildValue("ii", wrong.load(), failed.load());
+  Py_BEGIN_ALLOW_THREADS for (std::thread& thread : pool) thread.join();
+  Py_END_ALLOW_THREADS return Py_BuildValue("ii", wrong.load(), failed.load());
 }
 
 // An object that captures while it is being freed.
 struct Dying {
-  PyObject_HEAD
-  PyObject* report;  // a list
+  PyObject_HEAD PyObject* report;  // a list
 };
 
 PyObject* dying_new(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -149,7 +147,8 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "rude", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "rude", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

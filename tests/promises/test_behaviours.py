@@ -8,7 +8,6 @@ import gc
 import json
 import pickle
 import re
-import sys
 import threading
 import traceback
 import weakref
@@ -33,7 +32,9 @@ def made_by_exec(name, body="return capture()", filename="<made>"):
 def test_every_behaviour_has_a_test_with_its_number():
     numbers = set(range(25, 61)) - {46, 51, 54, 55, 56, 57, 58}
     text = Path(__file__).read_text()
-    assert {int(n) for n in re.findall(r"^def test_(\d\d)_", text, re.M)} == numbers
+    assert {
+        int(n) for n in re.findall(r"^def test_(\d\d)_", text, re.MULTILINE)
+    } == numbers
 
 
 def test_25_a_thread_that_python_does_not_know_has_no_frames(rude):
@@ -293,6 +294,7 @@ def test_48_a_stack_cannot_be_emptied_or_changed():
     with pytest.raises(TypeError):
         type(stack)()
     with pytest.raises(TypeError):
+
         class Derived(whence.Stack):
             pass
 
@@ -340,12 +342,18 @@ def test_52_generators_and_coroutines_show_the_awaiting_chain():
         await asyncio.sleep(0)
         async for stack in stream():
             return stack
+        return None
 
     def names(stack):
         return [frame.name for frame in stack.frames]
 
     assert names(next(delegating()))[:3] == ["here", "generator", "delegating"]
-    assert names(asyncio.run(waiting()))[:4] == ["here", "innermost", "stream", "waiting"]
+    assert names(asyncio.run(waiting()))[:4] == [
+        "here",
+        "innermost",
+        "stream",
+        "waiting",
+    ]
 
 
 def test_53_an_origin_travels_with_a_stack():
@@ -403,8 +411,16 @@ def test_59_wrong_types_are_type_errors(call):
 
 
 def test_60_names_that_are_not_utf8_are_kept_and_the_batch_succeeds():
-    names = ["<lone \udc80\udfff>", "<\ud800>", "<\U0001f40d ä>", "<nul \0>", '<quote " \\>']
-    stacks = [made_by_exec("named", filename=name.replace("\0", ""))() for name in names]
+    names = [
+        "<lone \udc80\udfff>",
+        "<\ud800>",
+        "<\U0001f40d ä>",
+        "<nul \0>",
+        '<quote " \\>',
+    ]
+    stacks = [
+        made_by_exec("named", filename=name.replace("\0", ""))() for name in names
+    ]
     stacks.append(here())
     assert [s.frames[0].filename for s in stacks[:-1]] == [
         name.replace("\0", "") for name in names

@@ -124,10 +124,8 @@ def test_at_recursion_depth_100_000(run_python):
         import sys, threading, whence, pickle
         sys.setrecursionlimit(200_000)
 
-        def dive(depth):
-            if depth:
-                return dive(depth - 1)
-            return whence.capture(), whence.capture(limit=3), whence.capture(skip=99_990)
+        def dive(depth): if depth: return dive(depth - 1) return whence.capture(),
+        whence.capture(limit=3), whence.capture(skip=99_990)
 
         full, some, rest = dive(100_000)
         assert full.depth == 100_002, full.depth
@@ -164,12 +162,9 @@ def test_during_interpreter_shutdown(run_python):
         """
         import os, sys, whence
 
-        class Late:
-            def __init__(self, other):
-                self.other = other
-            def __del__(self, capture=whence.capture, write=os.write):
-                stack = capture()
-                write(1, f"{stack.depth} {stack == self.other} {stack == stack}\\n".encode())
+        class Late: def __init__(self, other): self.other = other def __del__(self,
+        capture=whence.capture, write=os.write): stack = capture() write(1,
+        f"{stack.depth} {stack == self.other} {stack == stack}\\n".encode())
 
         sys.late = Late(whence.capture())
         cycle = [Late(whence.capture())]

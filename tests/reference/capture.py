@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def frames(skip: int = 0, limit: int | None = None) -> list[Frame]:
     """Return the caller's frames, innermost first."""
-    found = []
+    found: list[Frame] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (limit is None or len(found) < limit):
         if skip:

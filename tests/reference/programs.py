@@ -1,8 +1,8 @@
 """Random Python programs that call ``probe()`` from every kind of frame there is.
 
-A program is a row of functions, each of some kind (plain, generator, coroutine, class, ...), whose bodies call
-only functions further down the row, so that every program ends. What varies is who calls
-whom, through what, and in the middle of what.
+A program is a row of functions, each of some kind (plain, generator, coroutine, class,
+...), whose bodies call only functions further down the row, so that every program ends.
+What varies is who calls whom, through what, and in the middle of what.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Writer:
         if kind == "closure":
             return (
                 f"def {name}(x):\n    y = x\n    def inner():\n        nonlocal x, y\n"
-                f"        y += 1\n{indent(body, 2)}        return y\n    return inner()\n"
+                f"        y += 1\n{indent(body, 2)}        return y\n"
+                "    return inner()\n"
             )
         if kind in ("class", "method", "property", "item"):
             head = {
@@ -126,7 +127,7 @@ class Writer:
         }.get(kind, f"f{i}(1)")
 
     def expression(self, i: int) -> str:
-        """Write an expression for the body of function i: a probe or a call further down."""
+        """Write an expression for function i: a probe or a call further down."""
         rng = self.rng
         if i + 1 >= len(self.kinds) or rng.random() < 0.3:
             return "probe()"

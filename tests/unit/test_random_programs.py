@@ -8,7 +8,7 @@ from reference import capture, programs
 
 
 def make_probe(budget=60):
-    """A function that captures its caller's stack both ways; it does so `budget` times."""
+    """A function that captures its caller's stack both ways, `budget` times."""
     differences = []
     seen = set()
 
@@ -27,7 +27,7 @@ def make_probe(budget=60):
 
 
 def run_in_thread(source, filename, probe):
-    """Run a program where few frames are below it. What it raises is a bug in the writer."""
+    """Run a program with few frames below it. What it raises is the writer's bug."""
     raised = []
 
     def run():

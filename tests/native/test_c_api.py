@@ -1,0 +1,63 @@
+"""Native code that captures through whence.h."""
+
+import threading
+
+import pytest
+
+import whence
+
+
+def test_capture_with_the_gil(rude):
+    def inner():
+        return rude.capture(), whence.capture()
+
+    native, python = inner()
+    assert [f.name for f in native.frames] == [f.name for f in python.frames]
+    assert native.frames[1:] == python.frames[1:]
+
+
+def test_skip_and_limit(rude):
+    names = [frame.name for frame in rude.capture().frames]
+    assert [frame.name for frame in rude.capture(1, 1).frames] == names[1:]
+    assert [frame.name for frame in rude.capture(1, 0, 2).frames] == names[:2]
+    assert rude.capture(1, 0, 0).frames == ()
+
+
+def test_a_native_thread_that_attaches_has_only_its_own_frames(rude):
+    def called():
+        return [frame.name for frame in rude.capture().frames]
+
+    assert rude.call_attached(called) == ["called"]
+
+
+def test_a_number_that_is_no_stack_is_an_error(rude):
+    with pytest.raises(ValueError, match="4294967295 is not a stack"):
+        rude.stack_object(0xFFFFFFFF)
+    assert rude.stack_object(0).frames == ()
+
+
+def test_captures_under_a_lock_with_and_without_the_gil_while_others_destroy(rude):
+    stop = threading.Event()
+    kept = []
+
+    def churn(number):
+        namespace = {"capture": whence.capture}
+        while not stop.is_set():
+            exec(f"def made_{number}(): return capture()", namespace)
+            kept.append(namespace.pop(f"made_{number}")())
+            if len(kept) > 100:
+                kept.clear()
+
+    def called():
+        return whence.capture()
+
+    threads = [threading.Thread(target=churn, args=[i]) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert rude.storm(4, 300, called) == (0, 0)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert all(stack.frames[0].name.startswith("made_") for stack in list(kept))

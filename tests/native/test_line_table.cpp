@@ -1,0 +1,40 @@
+// test_line_table.cpp: hostile tables. What real ones say is compared with CPython in
+// test_line_tables.py.
+#include <cstdlib>
+
+#include "check.h"
+#include "stacks/line_table.h"
+
+using namespace whence::stacks;
+
+TEST(an_empty_table_knows_nothing) {
+  CHECK(locate({}, 5, 0) == Location{});
+  CHECK((locate({}, 5, -1) == Location{5, 5, kUnknown, kUnknown}));
+}
+
+TEST(each_kind_of_entry_is_read) {
+  const std::uint8_t table[] = {
+      0x80 | (2 << 3) | 1, 0x35,                  // kind 2, two units: columns 19 to 24
+      0x80 | (11 << 3),    4,    9,               // kind 11: next line, columns 4 to 9
+      0x80 | (13 << 3),    0x05,                  // kind 13: two lines back
+      0x80 | (14 << 3),    0x06, 2, 11, 0x41, 1,  // kind 14: 3 on, ends 2 later, columns 10 to 64
+      0x80 | (15 << 3),                           // kind 15: nothing
+  };
+  CHECK((locate(table, 100, 0) == Location{100, 100, 19, 24}));
+  CHECK((locate(table, 100, 2) == Location{100, 100, 19, 24}));
+  CHECK((locate(table, 100, 4) == Location{101, 101, 4, 9}));
+  CHECK((locate(table, 100, 6) == Location{99, 99, kUnknown, kUnknown}));
+  CHECK((locate(table, 100, 8) == Location{102, 104, 10, 64}));
+  CHECK(locate(table, 100, 10) == Location{});
+  CHECK(locate(table, 100, 12) == Location{});
+}
+
+TEST(any_bytes_are_safe) {
+  std::srand(1);
+  std::uint8_t table[64];
+  for (int round = 0; round < 200'000; ++round) {
+    for (std::uint8_t& byte : table) byte = static_cast<std::uint8_t>(std::rand());
+    const auto size = static_cast<std::size_t>(std::rand() % 65);
+    (void)locate({table, size}, std::rand(), std::rand() % 2000);
+  }
+}

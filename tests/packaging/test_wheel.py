@@ -1,0 +1,57 @@
+"""The sdist builds a wheel, and the wheel works where the checkout is not."""
+
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command, cwd):
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.packaging
+@pytest.mark.timeout(600)
+def test_sdist_and_wheel(tmp_path):
+    run(
+        sys.executable, "-m", "build", "--outdir", tmp_path / "dist", ROOT, cwd=tmp_path
+    )
+    (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "native/include/whence.h"} <= names
+    assert not any(name.startswith((".venv", "build/", ".git/")) for name in names)
+
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {"whence/py.typed", "whence/_core.pyi", "whence/include/whence.h"} <= names
+    assert not any(name.endswith((".cpp", ".a", "CMakeLists.txt")) for name in names)
+
+    empty = tmp_path / "empty"
+    venv.create(empty, with_pip=True)
+    python = empty / "bin" / "python"
+    run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--no-index",
+        "--find-links",
+        wheel.parent,
+        wheel,
+        cwd=empty,
+    )
+    code = "import whence; print(whence.capture().frames[0].name, whence.__file__)"
+    name, where = run(python, "-c", code, cwd=empty).split()
+    assert name == "<module>"
+    assert where.startswith(str(empty))
