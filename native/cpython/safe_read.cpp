@@ -2,6 +2,7 @@
 #include "cpython/safe_read.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +21,8 @@ SafeReader::~SafeReader() {
 
 bool SafeReader::copy(std::uintptr_t address, void* to, std::size_t size) const noexcept {
   const int saved = errno;
-  const auto written = ::write(ends_[1], reinterpret_cast<const void*>(address), size);
+  // The bare system call: a sanitizer's write() would judge an address that is meant to be a guess.
+  const auto written = syscall(SYS_write, ends_[1], address, size);
   // What was written must be taken out again, even if it is only the part before an unmapped page.
   const auto taken = written > 0 ? ::read(ends_[0], to, static_cast<std::size_t>(written)) : 0;
   errno = saved;

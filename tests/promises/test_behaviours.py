@@ -415,16 +415,11 @@ def test_60_names_that_are_not_utf8_are_kept_and_the_batch_succeeds():
         "<lone \udc80\udfff>",
         "<\ud800>",
         "<\U0001f40d ä>",
-        "<nul \0>",
         '<quote " \\>',
     ]
-    stacks = [
-        made_by_exec("named", filename=name.replace("\0", ""))() for name in names
-    ]
+    stacks = [made_by_exec("named", filename=name)() for name in names]
     stacks.append(here())
-    assert [s.frames[0].filename for s in stacks[:-1]] == [
-        name.replace("\0", "") for name in names
-    ]
+    assert [s.frames[0].filename for s in stacks[:-1]] == names
     parsed = json.loads(whence.to_json(stacks))
     assert [p[0]["filename"] for p in parsed] == [s.frames[0].filename for s in stacks]
     whence.to_json(stacks).encode()  # lone surrogates are escaped, so the text is UTF-8
