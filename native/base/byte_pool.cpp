@@ -11,7 +11,6 @@ namespace whence::base {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 16;
-constexpr std::uint32_t kFirstIndex = 1024;
 
 }  // namespace
 
@@ -45,38 +44,20 @@ std::uint8_t* BytePool::reserve(std::size_t size) noexcept {
 }
 
 BytePool::Ref BytePool::keep(std::uint8_t* data, std::size_t size) noexcept {
-  if (count_ >= index_size_ / 2 && !grow_index()) return kNone;
   const std::uint64_t hash = hash_bytes(data, size);
-  std::uint32_t place = static_cast<std::uint32_t>(hash) & (index_size_ - 1);
-  for (; index_[place] != 0; place = (place + 1) & (index_size_ - 1)) {
-    const Item* item = items_.at(index_[place] - 1);
-    if (item->hash == hash && item->size == size && std::memcmp(item->data, data, size) == 0) {
-      return index_[place] - 1;
-    }
-  }
+  const std::uint32_t found = index_.find(hash, [&](std::uint32_t id) {
+    const Item* item = items_.at(id - 1);
+    return item->hash == hash && item->size == size && std::memcmp(item->data, data, size) == 0;
+  });
+  if (found != 0) return found - 1;
   Item* item = items_.ensure(count_);
   if (item == nullptr) return kNone;
   *item = {data, size, hash};
+  const auto hash_of = [&](std::uint32_t id) { return items_.at(id - 1)->hash; };
+  if (!index_.insert(hash, count_ + 1, hash_of)) return kNone;
   block_ += size;
   block_left_ -= size;
-  index_[place] = count_ + 1;
   return count_++;
-}
-
-bool BytePool::grow_index() noexcept {
-  const std::uint32_t size = index_size_ == 0 ? kFirstIndex : index_size_ * 2;
-  auto* index = static_cast<Ref*>(map_pages(size * sizeof(Ref)));
-  if (index == nullptr) return false;
-  for (std::uint32_t ref = 0; ref < count_; ++ref) {
-    std::uint32_t place = static_cast<std::uint32_t>(items_.at(ref)->hash) & (size - 1);
-    while (index[place] != 0) place = (place + 1) & (size - 1);
-    index[place] = ref + 1;
-  }
-  unmap_pages(index_, index_size_ * sizeof(Ref));
-  mapped_.fetch_add((size - index_size_) * sizeof(Ref), std::memory_order_relaxed);
-  index_ = index;
-  index_size_ = size;
-  return true;
 }
 
 }  // namespace whence::base

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/id_index.h"
 #include "base/lock.h"
 #include "base/segments.h"
 #include "base/text.h"
@@ -31,7 +32,7 @@ class BytePool {
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return mapped_.load(std::memory_order_relaxed) + items_.bytes();
+    return mapped_.load(std::memory_order_relaxed) + items_.bytes() + index_.bytes();
   }
 
  private:
@@ -44,15 +45,13 @@ class BytePool {
   // Strings are written to the end of the current block first and looked up there; a new one stays.
   [[nodiscard]] std::uint8_t* reserve(std::size_t size) noexcept;
   [[nodiscard]] Ref keep(std::uint8_t* data, std::size_t size) noexcept;
-  [[nodiscard]] bool grow_index() noexcept;
 
   Lock lock_{Rank::bytes};
-  Segments<Item, 10> items_;       // written under lock_, read without
+  Segments<Item, 10> items_;       // item `ref`; written under lock_, read without
+  IdIndex index_;                  // holds ref + 1
   std::uint32_t count_ = 0;        // this and the rest: under lock_
   std::uint8_t* block_ = nullptr;  // where the next string goes
-  std::size_t block_left_ = 0;     //
-  Ref* index_ = nullptr;           // open addressing; 0 is free, else ref + 1
-  std::uint32_t index_size_ = 0;   // a power of two
+  std::size_t block_left_ = 0;
   std::atomic<std::size_t> mapped_ = 0;
 };
 

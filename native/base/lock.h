@@ -1,7 +1,7 @@
 // lock.h: the one kind of lock in the native core, and the order in which locks may be taken.
 //
-// Threads: any. A holder runs a few dozen instructions and never enters Python, malloc or the
-// loader, so waiting is a spin with a yield.
+// Threads: any, but not in signal handlers. A holder never enters Python, malloc or the loader; it
+// copies, maps pages and now and then rehashes a table, so waiting is a spin with a yield.
 // Allocates: never.
 // Fails by: a thread that takes locks out of order dies on an assertion in checked builds.
 #pragma once

@@ -2,6 +2,7 @@
 #include "cpython/code.h"
 
 #include "cpython/pending.h"
+#include "cpython/ref.h"
 
 namespace whence::cpython {
 namespace {
@@ -24,9 +25,25 @@ PyObject* as_object(PyCodeObject* code) noexcept {
 
 }  // namespace
 
+// An interpreter has 255 slots and takes none back, so ours is noted in its dictionary: loading the
+// module again finds it there, and another interpreter's dictionary is another.
 bool request_code_slot(void (*died)(void*)) noexcept {
-  slot = kRequestSlot(died);
-  return slot >= 0;
+  constexpr char kNote[] = "whence.code_slot";
+  PyObject* notes = PyInterpreterState_GetDict(PyInterpreterState_Get());
+  if (notes == nullptr) return false;
+  if (PyObject* known = PyDict_GetItemString(notes, kNote)) {
+    slot = PyLong_AsSsize_t(known);
+    return true;
+  }
+  const Py_ssize_t given = kRequestSlot(died);
+  if (given < 0) {
+    PyErr_SetString(PyExc_ImportError, "whence needs a code-extra slot and CPython has none left");
+    return false;
+  }
+  const Ref<> note(PyLong_FromSsize_t(given));
+  if (!note || PyDict_SetItemString(notes, kNote, note.get()) < 0) return false;
+  slot = given;
+  return true;
 }
 
 void* code_slot(PyCodeObject* code) noexcept {
@@ -38,6 +55,10 @@ void* code_slot(PyCodeObject* code) noexcept {
 bool set_code_slot(PyCodeObject* code, void* content) noexcept {
   const PendingAside aside;
   return kSetSlot(as_object(code), slot, content) == 0;
+}
+
+bool is_dying(PyCodeObject* code) noexcept {
+  return Py_REFCNT(code) == 0;
 }
 
 base::UnicodeView view_text(PyObject* text) noexcept {

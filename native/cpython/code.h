@@ -2,11 +2,10 @@
 //
 // Threads: holders of the GIL.
 // Allocates: set_code_slot() does, through PyMem: never call it inside an allocator hook.
-// Fails by: false; no exception is set, a pending one is kept.
+// Fails by: false; a pending exception is kept.
 //
 // CPython gives each code object "extra" slots whose free function runs when the object dies. At
-// that time its reference count is 0 and its names and line table can still be read, as long as
-// nothing increments a reference count or raises (checked on 3.11 to 3.15).
+// that time its reference count is 0: nothing may increment it or raise.
 #pragma once
 
 #include <Python.h>
@@ -18,11 +17,15 @@
 
 namespace whence::cpython {
 
-// Asks for the slot; `died` is called with a slot's content when its code object dies.
+// Asks for this interpreter's slot, once in its life; `died` is called with a slot's content when a
+// code object dies, perhaps with nullptr. False with Python's error set if CPython has none left.
 [[nodiscard]] bool request_code_slot(void (*died)(void*)) noexcept;
 
 [[nodiscard]] void* code_slot(PyCodeObject* code) noexcept;
 [[nodiscard]] bool set_code_slot(PyCodeObject* code, void* content) noexcept;
+
+// Is the object being freed? (3.11.0 leaves a frame in the chain while its code goes, gh-99729.)
+[[nodiscard]] bool is_dying(PyCodeObject* code) noexcept;
 
 // Views into a code object, valid while it is; reading them touches no reference count.
 struct CodeView {

@@ -2,8 +2,8 @@
 // interpreter.
 //
 // Threads: the thread whose frames they are, attached.
-// Allocates: CPython makes a frame object for each frame, which may run the garbage collector.
-// Fails by: ending early. The pending exception is untouched.
+// Allocates: CPython makes a frame object for each frame.
+// Fails by: ending early and saying so. The pending exception is untouched.
 #pragma once
 
 #include <Python.h>
@@ -17,9 +17,10 @@ struct PublicFrame {
   std::int32_t offset;
 };
 
-// Calls visit(PublicFrame) for each frame, innermost first, until it returns false.
+// Calls visit(PublicFrame) for each frame, innermost first, until it returns false. False if frames
+// are missing because memory was.
 template <class Visit>
-void walk_public(PyThreadState* state, Visit&& visit);
+[[nodiscard]] bool walk_public(PyThreadState* state, Visit&& visit);
 
 }  // namespace whence::cpython
 
@@ -28,15 +29,32 @@ void walk_public(PyThreadState* state, Visit&& visit);
 
 namespace whence::cpython {
 
+// On 3.11 making a frame object may collect garbage, and finalizers would run under the caller's
+// locks.
+class [[nodiscard]] CollectorAside {
+ public:
+  CollectorAside() noexcept : was_enabled_(PyGC_Disable()) {}
+  ~CollectorAside() {
+    if (was_enabled_) PyGC_Enable();
+  }
+  CollectorAside(const CollectorAside&) = delete;
+  CollectorAside& operator=(const CollectorAside&) = delete;
+
+ private:
+  const int was_enabled_;
+};
+
 template <class Visit>
-void walk_public(PyThreadState* state, Visit&& visit) {
-  const PendingAside aside;
+bool walk_public(PyThreadState* state, Visit&& visit) {
+  const PendingAside exception_aside;
+  const CollectorAside collector_aside;
   Ref<PyFrameObject> frame(PyThreadState_GetFrame(state));
   while (frame) {
     const Ref<PyCodeObject> code(PyFrame_GetCode(frame.get()));
-    if (!visit(PublicFrame{code.get(), PyFrame_GetLasti(frame.get())})) return;
+    if (!visit(PublicFrame{code.get(), PyFrame_GetLasti(frame.get())})) return true;
     frame = Ref<PyFrameObject>(PyFrame_GetBack(frame.get()));
   }
+  return PyErr_Occurred() == nullptr;
 }
 
 }  // namespace whence::cpython

@@ -52,8 +52,9 @@ PyObject* number(std::int32_t value) noexcept {
 
 Ref<> FrameBatch::frames_of(PyObject* stack) {
   const bool detached = as_stack(stack)->detached;
+  constexpr std::uint64_t kAddress = std::uint64_t{1} << 63;
   const std::uint64_t key =
-      detached ? reinterpret_cast<std::uintptr_t>(stack) : as_stack(stack)->id;
+      detached ? reinterpret_cast<std::uintptr_t>(stack) | kAddress : as_stack(stack)->id;
   auto [found, is_new] = lists_.try_emplace(key);
   if (is_new) {
     found->second = detached ? Ref<>(PySequence_List(as_detached(stack)->frames))

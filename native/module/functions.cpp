@@ -118,10 +118,10 @@ PyObject* statistics(PyObject* module, PyObject*) {
   const auto table = stacks::store().stacks.statistics();
   const auto codes = stacks::store().codes.statistics();
   const bool fast = stacks::walk_in_use() == stacks::Walk::fast;
-  return Py_BuildValue("{sI sI sK sn sI sI sK sn ss sz}", "stacks", table.nodes, "stacks_cap",
+  return Py_BuildValue("{sI sI sK sn sI sK sK sn ss sz}", "stacks", table.nodes, "stacks_cap",
                        table.cap, "stacks_truncated", table.truncated, "stacks_bytes",
                        static_cast<Py_ssize_t>(table.bytes), "codes", codes.codes, "codes_dead",
-                       codes.dead, "codes_lost", codes.lost, "codes_bytes",
+                       codes.deaths, "codes_lost", codes.lost, "codes_bytes",
                        static_cast<Py_ssize_t>(codes.bytes), "walk", fast ? "fast" : "public",
                        "walk_reason", fast ? nullptr : state_of(module).walk_reason);
 }
@@ -135,6 +135,7 @@ PyObject* use_walk(PyObject* module, PyObject* arg) {
   }
   State& state = state_of(module);
   state.walk_reason = fast ? cpython::self_test(cpython::kLayout) : "asked for";
+  if (PyErr_Occurred()) return nullptr;
   const bool trusted = state.walk_reason == nullptr;
   stacks::use_walk(trusted ? stacks::Walk::fast : stacks::Walk::by_public_api);
   return PyBool_FromLong(trusted);
@@ -148,7 +149,8 @@ PyObject* test_layout(PyObject*, PyObject* args) {
   layout.previous += static_cast<std::size_t>(previous);
   layout.instruction += static_cast<std::size_t>(instruction);
   layout.owner += static_cast<std::size_t>(owner);
-  return Py_BuildValue("z", cpython::self_test(layout));
+  const char* failure = cpython::self_test(layout);
+  return PyErr_Occurred() ? nullptr : Py_BuildValue("z", failure);
 }
 
 PyObject* locate(PyObject*, PyObject* args) {

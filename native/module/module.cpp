@@ -44,12 +44,9 @@ int execute(PyObject* module) {
   State& state = state_of(module);
   if (!make_members(module, state)) return -1;
   cpython::remember_main_interpreter();
-  if (!stacks::store().codes.attach()) {
-    PyErr_SetString(PyExc_ImportError, "whence needs a code-extra slot and CPython has none left");
-    return -1;
-  }
-  state.attached = true;
+  if (!stacks::store().codes.attach()) return -1;
   state.walk_reason = cpython::self_test(cpython::kLayout);
+  if (PyErr_Occurred()) return -1;
   stacks::use_walk(state.walk_reason == nullptr ? stacks::Walk::fast : stacks::Walk::by_public_api);
   return 0;
 }
@@ -61,12 +58,10 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
   return 0;
 }
 
-// The interpreter is ending, or the module was dropped: read what living code still tells, and let
-// go of it. There is no m_clear: the collector would empty a module whose functions can still be
-// called. The cycle through the Stack type is broken at the type's end.
+// There is no m_clear: the collector would empty a module whose functions can still be called. The
+// cycle through the Stack type is broken at the type's end.
 void release(void* module) {
   State& state = state_of(static_cast<PyObject*>(module));
-  if (state.attached) stacks::store().codes.detach();
   Py_CLEAR(state.stack_type);
   Py_CLEAR(state.frame_type);
   Py_CLEAR(state.skip);
@@ -78,9 +73,6 @@ PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void*>(execute)},
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif
     {},
 };

@@ -3,6 +3,7 @@
 #include "module/stack_type.h"
 
 #include <new>
+#include <utility>
 
 #include "cpython/ref.h"
 #include "module/frame_objects.h"
@@ -28,18 +29,17 @@ T* allocate(PyTypeObject* type) noexcept {
 // Frees the stack, and then its origins one by one: a chain of them may be longer than the C stack
 // is deep.
 void dealloc(PyObject* self) {
-  while (self != nullptr) {
-    PyTypeObject* type = Py_TYPE(self);
-    PyObject* origin = as_stack(self)->origin;
-    if (as_stack(self)->detached) Py_XDECREF(as_detached(self)->frames);
-    PyObject_Free(self);
-    Py_DECREF(type);
-    if (origin != nullptr && Py_REFCNT(origin) > 1) {
-      Py_DECREF(origin);
-      origin = nullptr;
-    }
-    self = origin;
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject* origin = as_stack(self)->origin;
+  if (as_stack(self)->detached) Py_XDECREF(as_detached(self)->frames);
+  PyObject_Free(self);
+  Py_DECREF(type);
+  while (origin != nullptr && Py_REFCNT(origin) == 1) {
+    PyObject* next = std::exchange(as_stack(origin)->origin, nullptr);
+    Py_DECREF(origin);
+    origin = next;
   }
+  Py_XDECREF(origin);
 }
 
 // The state behind a stack's type; nullptr with an error set once the interpreter has taken the
@@ -53,18 +53,26 @@ const State* state_behind(PyObject* stack) noexcept {
 
 Py_hash_t hash(PyObject* self) {
   if (as_stack(self)->detached) return as_detached(self)->hash;
-  return hash_from(stacks::content_hash(as_stack(self)->id));
+  std::uint64_t content;
+  if (stacks::content_hash(as_stack(self)->id, content)) return hash_from(content);
+  PyErr_NoMemory();
+  return -1;
 }
 
-// 1 or 0, or -1 with an error set. Origins are left out.
+// 1 or 0, or -1 with an error set. Origins are left out. Equal ids are equal stacks; two ids may
+// still read the same (one source line that calls twice), and then they are equal too.
 int same_frames(PyObject* a, PyObject* b) noexcept {
-  if (!as_stack(a)->detached && !as_stack(b)->detached) return as_stack(a)->id == as_stack(b)->id;
-  if (hash(a) != hash(b)) return 0;
+  const bool live = !as_stack(a)->detached && !as_stack(b)->detached;
+  if (live && as_stack(a)->id == as_stack(b)->id) return 1;
+  const Py_hash_t ours = hash(a), theirs = hash(b);
+  if (ours == -1 || theirs == -1) return -1;
+  if (ours != theirs) return 0;
   const State* state = state_behind(a);
   if (state == nullptr) return -1;
-  const Ref<> ours(captured_frames(*state, a));
-  const Ref<> theirs(captured_frames(*state, b));
-  return ours && theirs ? PyObject_RichCompareBool(ours.get(), theirs.get(), Py_EQ) : -1;
+  const Ref<> our_frames(captured_frames(*state, a));
+  const Ref<> their_frames(captured_frames(*state, b));
+  if (!our_frames || !their_frames) return -1;
+  return PyObject_RichCompareBool(our_frames.get(), their_frames.get(), Py_EQ);
 }
 
 PyObject* compare(PyObject* self, PyObject* other, int operation) {

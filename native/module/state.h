@@ -15,7 +15,6 @@ struct State {
   PyObject* limit;
   PyObject* origin;
   const char* walk_reason;  // why frames are walked by the public API; nullptr if they are not
-  bool attached;            // this module has attached the code registry
 };
 
 [[nodiscard]] inline State& state_of(PyObject* module) noexcept {

@@ -6,6 +6,7 @@
 #include "cpython/frames.h"
 #include "cpython/frames_public.h"
 #include "stacks/frame_list.h"
+#include "stacks/intern.h"
 #include "stacks/prefix_cache.h"
 #include "stacks/store.h"
 
@@ -19,18 +20,19 @@ StackId intern_all(const FrameList& frames) noexcept {
   StackId stack = frames.complete() ? kEmpty : kTruncated;
   if (!frames.complete()) store().stacks.count_truncated();
   for (std::size_t i = frames.size(); i-- != 0;) {
-    stack = store().stacks.intern(stack, frames[i].code, frames[i].offset);
+    stack = intern_frame(stack, frames[i].code, frames[i].offset);
   }
   return stack;
 }
 
 StackId capture_public(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept {
   FrameList frames;
-  cpython::walk_public(state, [&](cpython::PublicFrame frame) {
+  const bool whole = cpython::walk_public(state, [&](cpython::PublicFrame frame) {
     if (skip != 0) return --skip, true;
     if (frames.size() >= limit) return false;
     return frames.add({store().codes.id_of(frame.code), frame.offset});
   });
+  if (!whole) frames.cut();
   return intern_all(frames);
 }
 

@@ -1,7 +1,7 @@
 // code_registry.cpp: see code_registry.h.
 #include "stacks/code_registry.h"
 
-#include "cpython/code.h"
+#include "base/hash.h"
 #include "stacks/store.h"
 
 namespace whence::stacks {
@@ -17,98 +17,68 @@ CodeId from_slot(void* slot) noexcept {
 }  // namespace
 
 bool CodeRegistry::attach() noexcept {
-  detach();
-  if (!exit_watched_) exit_watched_ = Py_AtExit(&CodeRegistry::interpreter_gone) == 0;
+  // Another interpreter may have been here before: none of its addresses means anything now.
+  epoch_.fetch_add(1, std::memory_order_release);
   return cpython::request_code_slot(&CodeRegistry::died);
 }
 
-void CodeRegistry::detach() noexcept {
-  const base::Holding holding(lock_);
-  const CodeId last = last_.load(std::memory_order_relaxed);
-  for (CodeId id = 1; id <= last; ++id) bury(*entries_.at(id));
-}
-
-// Called at the very end of finalization, when no code object may be read any more. detach() has
-// normally run by then; if the module leaked, what is still unread is lost. Another interpreter may
-// start after this one.
-void CodeRegistry::interpreter_gone() {
+// CPython calls this for code that was never captured too, with an empty slot, if another tool
+// has put something into a slot of its own.
+void CodeRegistry::died(void* slot) {
+  if (from_slot(slot) == kNoCode) return;
   CodeRegistry& self = store().codes;
-  const base::Holding holding(self.lock_);
-  const CodeId last = self.last_.load(std::memory_order_relaxed);
-  for (CodeId id = 1; id <= last; ++id) {
-    Entry& entry = *self.entries_.at(id);
-    if (entry.code != nullptr && entry.state == State::unread) {
-      entry.state = State::lost;
-      self.lost_.fetch_add(1, std::memory_order_relaxed);
-    }
-    self.bury(entry);
-  }
-  self.exit_watched_ = false;
+  self.deaths_.fetch_add(1, std::memory_order_relaxed);
+  self.epoch_.fetch_add(1, std::memory_order_release);
 }
 
 CodeId CodeRegistry::id_of(PyCodeObject* code) noexcept {
   const CodeId id = from_slot(cpython::code_slot(code));
-  return id != kNoCode ? id : add(code);
+  return id != kNoCode ? id : register_code(code);
 }
 
-CodeId CodeRegistry::add(PyCodeObject* code) noexcept {
-  CodeId id;
-  {
-    const base::Holding holding(lock_);
-    id = last_.load(std::memory_order_relaxed) + 1;
-    Entry* entry = entries_.ensure(id);
-    if (entry == nullptr) {
-      lost_.fetch_add(1, std::memory_order_relaxed);
-      return kNoCode;
-    }
-    entry->code = code;
-    last_.store(id, std::memory_order_release);
+// Without a slot there would be no notice of death, and the id would outlive its code in caches.
+CodeId CodeRegistry::register_code(PyCodeObject* code) noexcept {
+  const CodeId id = cpython::is_dying(code) ? kNoCode : intern(cpython::view_code(code));
+  if (id != kNoCode && cpython::set_code_slot(code, to_slot(id))) return id;
+  lost_.fetch_add(1, std::memory_order_relaxed);
+  return kNoCode;
+}
+
+CodeId CodeRegistry::intern(const cpython::CodeView& view) noexcept {
+  const Entry entry = {pool_.intern(view.name), pool_.intern(view.qualname),
+                       pool_.intern(view.filename), pool_.intern(view.line_table), view.first_line};
+  constexpr auto kNone = base::BytePool::kNone;
+  if (entry.name == kNone || entry.qualname == kNone || entry.filename == kNone ||
+      entry.line_table == kNone) {
+    return kNoCode;
   }
-  if (cpython::set_code_slot(code, to_slot(id))) return id;
-  // Without a slot there is no notice of death: read what there is and forget the address.
   const base::Holding holding(lock_);
-  bury(*entries_.at(id));
+  const std::uint64_t hash = hash_of(entry);
+  if (CodeId id = index_.find(hash, [&](CodeId other) { return *entries_.at(other) == entry; })) {
+    return id;
+  }
+  const CodeId id = last_.load(std::memory_order_relaxed) + 1;
+  Entry* place = entries_.ensure(id);
+  if (place == nullptr) return kNoCode;
+  *place = entry;
+  const auto hash_of_id = [&](CodeId other) { return hash_of(*entries_.at(other)); };
+  if (!index_.insert(hash, id, hash_of_id)) return kNoCode;
+  last_.store(id, std::memory_order_release);
   return id;
 }
 
-void CodeRegistry::died(void* slot) {
-  CodeRegistry& self = store().codes;
-  const base::Holding holding(self.lock_);
-  self.bury(*self.entries_.at(from_slot(slot)));
-  self.deaths_.fetch_add(1, std::memory_order_release);
+std::uint64_t CodeRegistry::hash_of(const Entry& entry) noexcept {
+  std::uint64_t hash = base::mix(entry.name, entry.qualname);
+  hash = base::mix(hash, entry.filename);
+  hash = base::mix(hash, entry.line_table);
+  return base::mix(hash, static_cast<std::uint32_t>(entry.first_line));
 }
 
-void CodeRegistry::bury(Entry& entry) noexcept {
-  if (entry.code == nullptr) return;
-  keep(entry);
-  entry.code = nullptr;
-  dead_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void CodeRegistry::keep(Entry& entry) noexcept {
-  if (entry.state != State::unread) return;
-  const cpython::CodeView view = cpython::view_code(entry.code);
-  entry.name = pool_.intern(view.name);
-  entry.qualname = pool_.intern(view.qualname);
-  entry.filename = pool_.intern(view.filename);
-  entry.line_table = pool_.intern(view.line_table);
-  entry.first_line = view.first_line;
-  constexpr auto kNone = base::BytePool::kNone;
-  const bool whole = entry.name != kNone && entry.qualname != kNone && entry.filename != kNone &&
-                     entry.line_table != kNone;
-  entry.state = whole ? State::kept : State::lost;
-  if (!whole) lost_.fetch_add(1, std::memory_order_relaxed);
-}
-
-CodeFacts CodeRegistry::facts(CodeId id) noexcept {
-  if (id == kNoCode || id > last_.load(std::memory_order_acquire)) return {};
-  const base::Holding holding(lock_);
-  Entry& entry = *entries_.at(id);
-  if (entry.code != nullptr) keep(entry);
-  if (entry.state != State::kept) return {};
+CodeFacts CodeRegistry::facts(CodeId id) const noexcept {
+  if (id == kNoCode) return {};
+  const Entry& entry = *entries_.at(id);
   const std::string_view table = pool_.get(entry.line_table);
-  return {true,
-          pool_.get(entry.name),
+  return {pool_.get(entry.name),
           pool_.get(entry.qualname),
           pool_.get(entry.filename),
           {reinterpret_cast<const std::uint8_t*>(table.data()), table.size()},
@@ -116,8 +86,8 @@ CodeFacts CodeRegistry::facts(CodeId id) noexcept {
 }
 
 CodeRegistry::Statistics CodeRegistry::statistics() const noexcept {
-  return {last_.load(std::memory_order_acquire), dead_.load(std::memory_order_relaxed),
-          lost_.load(std::memory_order_relaxed), entries_.bytes() + pool_.bytes()};
+  return {last_.load(std::memory_order_acquire), deaths_.load(std::memory_order_relaxed),
+          lost_.load(std::memory_order_relaxed), entries_.bytes() + index_.bytes() + pool_.bytes()};
 }
 
 }  // namespace whence::stacks

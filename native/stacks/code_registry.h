@@ -1,15 +1,14 @@
 // code_registry.h: what a code id means, for as long as the process lives.
 //
-// Threads: id_of() and keep_all() under the GIL; facts() any; died() wherever CPython frees code.
-// The registry's lock (rank `codes`) makes reading a code object's facts and its death exclude each
-// other.
+// Threads: id_of() and attach() under the GIL; facts() any; died() wherever CPython frees code. New
+// entries are added under the registry's lock (rank `codes`) and never change.
 // Allocates: by mmap, and through PyMem at first sight of a code object (its slot).
-// Fails by: kNoCode, or facts that say they are lost; both are counted.
+// Fails by: kNoCode, counted.
 //
-// An id is ours, never an address: addresses come back with other code behind them. The id lies in
-// a slot of the code object; the slot's free function is the notice of death. Until then names and
-// line table are read from the code object when first asked for; at the latest then, they are
-// copied. No reference is held.
+// An id is ours, never an address: addresses come back with other code behind them. It stands for what
+// a code object says of itself: names, file, first line and line table, copied at first sight. Code
+// that is made again and again from the same source has one id. The id lies in a slot of the code
+// object, whose free function is the notice of its death; no reference and no pointer is held.
 #pragma once
 
 #include <Python.h>
@@ -21,8 +20,10 @@
 #include <string_view>
 
 #include "base/byte_pool.h"
+#include "base/id_index.h"
 #include "base/lock.h"
 #include "base/segments.h"
+#include "cpython/code.h"
 #include "stacks/stack_table.h"
 
 namespace whence::stacks {
@@ -30,7 +31,6 @@ namespace whence::stacks {
 inline constexpr CodeId kNoCode = 0;
 
 struct CodeFacts {
-  bool known;  // false: lost for lack of memory, or never had
   std::string_view name, qualname, filename;
   std::span<const std::uint8_t> line_table;
   std::int32_t first_line;
@@ -38,49 +38,44 @@ struct CodeFacts {
 
 class CodeRegistry {
  public:
-  // Makes the registry ready for this interpreter. False if CPython has no slot left for us.
+  // Makes the registry ready for this interpreter. False with Python's error set if it cannot be.
   [[nodiscard]] bool attach() noexcept;
-  // Copies the facts of all living code objects and lets go of them: the interpreter is about to
-  // end.
-  void detach() noexcept;
 
   [[nodiscard]] CodeId id_of(PyCodeObject* code) noexcept;
-  [[nodiscard]] CodeFacts facts(CodeId id) noexcept;
+  // Empty for kNoCode.
+  [[nodiscard]] CodeFacts facts(CodeId id) const noexcept;
 
-  // Grows with each death: an (address, id) pair remembered under an older count may be wrong.
-  [[nodiscard]] std::uint64_t deaths() const noexcept {
-    return deaths_.load(std::memory_order_acquire);
+  // Moves on with each death: an (address, id) pair remembered in an earlier epoch may be wrong.
+  [[nodiscard]] std::uint64_t epoch() const noexcept {
+    return epoch_.load(std::memory_order_acquire);
   }
 
   struct Statistics {
-    std::uint32_t codes, dead;
-    std::uint64_t lost;
+    std::uint32_t codes;
+    std::uint64_t deaths, lost;
     std::size_t bytes;
   };
   [[nodiscard]] Statistics statistics() const noexcept;
 
  private:
-  enum class State : std::uint8_t { unread, kept, lost };
   struct Entry {
-    PyCodeObject* code;  // nullptr once dead
     base::BytePool::Ref name, qualname, filename, line_table;
     std::int32_t first_line;
-    State state;
+    bool operator==(const Entry&) const = default;
   };
 
   static void died(void* slot);
-  static void interpreter_gone();
-  void keep(Entry& entry) noexcept;
-  void bury(Entry& entry) noexcept;
-  [[nodiscard]] CodeId add(PyCodeObject* code) noexcept;
+  [[nodiscard]] static std::uint64_t hash_of(const Entry& entry) noexcept;
+  [[nodiscard]] CodeId register_code(PyCodeObject* code) noexcept;
+  [[nodiscard]] CodeId intern(const cpython::CodeView& view) noexcept;
 
   base::Lock lock_{base::Rank::codes};
-  base::Segments<Entry, 10> entries_;    // entries: under lock_, but `kept` ones no longer change
+  base::Segments<Entry, 10> entries_;    // written under lock_ before the id is published
+  base::IdIndex index_;                  // insert under lock_
   std::atomic<std::uint32_t> last_ = 0;  // the newest id; written under lock_
-  std::atomic<std::uint32_t> dead_ = 0;  // under lock_
-  std::atomic<std::uint64_t> lost_ = 0;  // under lock_
+  std::atomic<std::uint64_t> epoch_ = 1;
   std::atomic<std::uint64_t> deaths_ = 0;
-  bool exit_watched_ = false;  // under the GIL
+  std::atomic<std::uint64_t> lost_ = 0;
   base::BytePool pool_;
 };
 

@@ -34,6 +34,8 @@ class FrameList {
     return true;
   }
 
+  void cut() noexcept { complete_ = false; }
+
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] Item operator[](std::size_t i) const noexcept { return items_[i]; }

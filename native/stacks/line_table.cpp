@@ -76,22 +76,48 @@ Location read_entry(Cursor& cursor, unsigned kind, std::int32_t& line) noexcept 
   return place;
 }
 
+// Calls visit(start, end, location) for each entry until it returns false.
+template <class Visit>
+void for_each_entry(std::span<const std::uint8_t> table, std::int32_t first_line,
+                    Visit&& visit) noexcept {
+  constexpr std::int64_t kCodeUnit = 2;
+  Cursor cursor(table);
+  std::int32_t line = first_line;
+  for (std::int64_t start = 0; !cursor.at_end();) {
+    const std::uint32_t head = cursor.byte();
+    const std::int64_t end = start + ((head & 7) + 1) * kCodeUnit;
+    const Location place = read_entry(cursor, (head >> 3) & 15, line);
+    if (!visit(start, end, place)) return;
+    start = end;
+  }
+}
+
 }  // namespace
 
 Location locate(std::span<const std::uint8_t> table, std::int32_t first_line,
                 std::int32_t offset) noexcept {
   if (offset < 0) return {first_line, first_line, kUnknown, kUnknown};
-  constexpr std::int64_t kCodeUnit = 2;
-  Cursor cursor(table);
-  std::int32_t line = first_line;
-  std::int64_t end = 0;
-  while (!cursor.at_end()) {
-    const std::uint32_t head = cursor.byte();
-    end += ((head & 7) + 1) * kCodeUnit;
-    const Location place = read_entry(cursor, (head >> 3) & 15, line);
-    if (offset < end) return place;
-  }
-  return {};
+  Location found;
+  for_each_entry(table, first_line, [&](std::int64_t, std::int64_t end, const Location& place) {
+    if (offset >= end) return true;
+    found = place;
+    return false;
+  });
+  return found;
+}
+
+std::int32_t first_at_same_place(std::span<const std::uint8_t> table,
+                                 std::int32_t offset) noexcept {
+  std::int64_t first = 0;
+  bool found = false;
+  Location before;
+  for_each_entry(table, 0, [&](std::int64_t start, std::int64_t end, const Location& place) {
+    if (start == 0 || place != before) first = start;
+    before = place;
+    found = offset < end;
+    return !found;
+  });
+  return found && offset >= 0 ? static_cast<std::int32_t>(first) : offset;
 }
 
 }  // namespace whence::stacks

@@ -25,4 +25,10 @@ struct Location {
 [[nodiscard]] Location locate(std::span<const std::uint8_t> table, std::int32_t first_line,
                               std::int32_t offset) noexcept;
 
+// The first offset of the stretch around `offset` that has one location. An interpreter reports one
+// call at several offsets, depending on whether it has specialised the instruction; this makes
+// them one.
+[[nodiscard]] std::int32_t first_at_same_place(std::span<const std::uint8_t> table,
+                                               std::int32_t offset) noexcept;
+
 }  // namespace whence::stacks

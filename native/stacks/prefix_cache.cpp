@@ -5,11 +5,12 @@
 #include <cstring>
 
 #include "base/pages.h"
+#include "stacks/intern.h"
 
 namespace whence::stacks {
 namespace {
 
-constexpr std::size_t kFirstRoom = 128;
+constexpr std::size_t kFirstRoom = 127;  // with the end mark: one page
 
 thread_local PrefixCache* my_cache = nullptr;
 thread_local bool thread_ends = false;
@@ -38,16 +39,17 @@ PrefixCache* PrefixCache::mine() noexcept {
 }
 
 StackId PrefixCache::refresh(std::size_t from) noexcept {
+  whole_ = true;
   for (std::size_t at = from; at <= size_; ++at) fill(at, links_[at].frame);
   const StackId stack = links_[size_].stack;
-  if (is_truncated(stack)) size_ = 0;  // the next capture tries again, and is counted
+  if (!whole_) size_ = 0;  // the next capture tries again, and is counted
   return stack;
 }
 
 StackId PrefixCache::rebuild(const cpython::Frame* innermost) noexcept {
-  const std::uint64_t deaths = store().codes.deaths();
-  if (deaths != deaths_) size_ = 0;
-  deaths_ = deaths;
+  const std::uint64_t epoch = store().codes.epoch();
+  if (epoch != epoch_) size_ = 0;
+  epoch_ = epoch;
 
   std::size_t depth = 0;
   for (auto* frame = innermost; frame != nullptr; frame = cpython::previous(frame)) ++depth;
@@ -82,7 +84,9 @@ void PrefixCache::fill(std::size_t at, const cpython::Frame* frame) noexcept {
   if (link.executable != executable) link.code = store().codes.id_of(code);
   link.executable = executable;
   link.instruction = cpython::instruction(frame);
-  link.stack = store().stacks.intern(caller, link.code, cpython::offset_in(code, link.instruction));
+  link.stack = intern_frame(caller, link.code, cpython::offset_in(code, link.instruction));
+  // A code object without an id has no notice of its death, so its address must not be remembered.
+  whole_ = whole_ && link.code != kNoCode && !is_truncated(link.stack);
 }
 
 bool PrefixCache::make_room(std::size_t links) noexcept {

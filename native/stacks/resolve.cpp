@@ -48,9 +48,6 @@ struct PathBuffer {
   StackId* const ids;
 };
 
-constexpr std::uint64_t kHashOfTheUnhashable =
-    1;  // no memory for a path: slow tables, right answers
-
 std::uint64_t hash_frame(std::uint64_t outer, StackId id) noexcept {
   const ResolvedFrame frame = resolve(id);
   return content_hash_step(outer, base::hash_bytes(frame.name.data(), frame.name.size()),
@@ -72,7 +69,7 @@ ResolvedFrame resolve(StackId id) noexcept {
   if (is_truncated(id)) return {FrameKind::truncated, kTruncatedName, {}, {}};
   const Node& node = store().stacks.node(id);
   const CodeFacts facts = store().codes.facts(node.code);
-  if (!facts.known) return {FrameKind::python, kUnknownName, kUnknownName, {}};
+  if (node.code == kNoCode) return {FrameKind::python, kUnknownName, kUnknownName, {}};
   return {FrameKind::python, facts.name, facts.filename,
           locate(facts.line_table, facts.first_line, node.offset)};
 }
@@ -88,22 +85,23 @@ std::uint64_t content_hash_step(std::uint64_t outer, std::uint64_t name_hash,
          1;  // 0 means "not yet" in the memo
 }
 
-std::uint64_t content_hash(StackId stack) noexcept {
+bool content_hash(StackId stack, std::uint64_t& hash) noexcept {
   const StackId whole = whole_part(stack);
   // Out to the nearest stack whose hash is known, then back in along the ids met on the way.
   const PathBuffer path(store().stacks.depth(whole));
-  if (path.ids == nullptr) return kHashOfTheUnhashable;
+  if (path.ids == nullptr) return false;
   std::size_t length = 0;
   StackId id = whole;
   for (; id != kEmpty && remembered(id) == 0; id = store().stacks.node(id).parent) {
     path.ids[length++] = id;
   }
-  std::uint64_t hash = id == kEmpty ? 0 : remembered(id);
+  hash = id == kEmpty ? 0 : remembered(id);
   while (length != 0) {
     hash = hash_frame(hash, path.ids[--length]);
     remember(path.ids[length], hash);
   }
-  return is_truncated(stack) ? hash_frame(hash, kTruncated) : hash;
+  if (is_truncated(stack)) hash = hash_frame(hash, kTruncated);
+  return true;
 }
 
 }  // namespace whence::stacks

@@ -1,7 +1,7 @@
 // resolve.h: naming the frames of a stack, long after it was captured.
 //
-// Threads: any. Takes the code registry's lock for a moment for each frame.
-// Allocates: the registry may copy facts of a code object it meets here first.
+// Threads: any.
+// Allocates: content_hash() does, by mmap.
 // Fails by: frames that say they are unknown. Views returned are valid for ever.
 #pragma once
 
@@ -34,9 +34,9 @@ void for_each_frame(StackId stack, Visit&& visit) {
   for (StackId id = whole_part(stack); id != kEmpty; id = store().stacks.node(id).parent) visit(id);
 }
 
-// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames
-// read the same. Each distinct frame is resolved once in the life of the process.
-[[nodiscard]] std::uint64_t content_hash(StackId stack) noexcept;
+// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames read
+// the same. Each distinct stack is hashed once in the life of the process. False for lack of memory.
+[[nodiscard]] bool content_hash(StackId stack, std::uint64_t& hash) noexcept;
 
 // One step of that hash, outermost frame first, starting from 0: for frames that come from
 // elsewhere.

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/id_index.h"
 #include "base/lock.h"
 #include "base/segments.h"
 
@@ -37,19 +38,25 @@ inline constexpr StackId kTruncated = 0x80000000;
   return id & ~kTruncated;
 }
 
+// A frame may be found at several offsets that are one place in the source. The others are aliases:
+// nodes that stand for another, and whose ids nobody is given.
 struct Node {
   StackId parent;
   CodeId code;
   std::int32_t offset;  // of the instruction, in bytes, as f_lasti
-  std::uint32_t depth;  // frames from here to the outermost
+  std::uint32_t depth;  // frames from here to the outermost; of an alias, kAlias and its target
 };
 
 class StackTable {
  public:
   static constexpr std::uint32_t kDefaultCap = std::uint32_t{1} << 24;
 
-  // The id of `parent` with one more frame.
+  // The id of `parent` with one more frame, or kEmpty if it is not there yet.
+  [[nodiscard]] StackId find(StackId parent, CodeId code, std::int32_t offset) const noexcept;
+  // The same, added if need be.
   [[nodiscard]] StackId intern(StackId parent, CodeId code, std::int32_t offset) noexcept;
+  // From now on find() gives `target` for this frame. Not having room for that is no loss.
+  void add_alias(StackId parent, CodeId code, std::int32_t offset, StackId target) noexcept;
 
   [[nodiscard]] const Node& node(StackId id) const noexcept { return *nodes_.at(id); }
   [[nodiscard]] bool contains(StackId id) const noexcept;
@@ -67,19 +74,18 @@ class StackTable {
   void count_truncated() noexcept { truncated_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  struct Index;
-  [[nodiscard]] StackId find(const Index* index, std::uint64_t hash,
-                             const Node& key) const noexcept;
-  [[nodiscard]] StackId add(std::uint64_t hash, const Node& key) noexcept;
-  [[nodiscard]] Index* roomy_index() noexcept;
+  static constexpr std::uint32_t kAlias = 0x80000000;
+
+  // Adds a node and returns its id, or kEmpty if there is no room for it. Under lock_.
+  [[nodiscard]] StackId add(const Node& node) noexcept;
+  [[nodiscard]] StackId find_node(const Node& key) const noexcept;
 
   base::Lock lock_{base::Rank::stacks};
   base::Segments<Node, 12> nodes_;       // written under lock_ before the id is published
-  std::atomic<Index*> index_ = nullptr;  // replaced under lock_; earlier ones stay readable
+  base::IdIndex index_;                  // insert under lock_
   std::atomic<std::uint32_t> last_ = 0;  // the newest id; written under lock_
   std::atomic<std::uint32_t> cap_ = kDefaultCap;
   std::atomic<std::uint64_t> truncated_ = 0;
-  std::atomic<std::size_t> index_bytes_ = 0;
 };
 
 }  // namespace whence::stacks

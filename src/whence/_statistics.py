@@ -9,18 +9,18 @@ class Statistics(NamedTuple):
     """Counts over the life of the process. Sizes are bytes mapped."""
 
     stacks: int
-    """Distinct stacks, counting each with all its outer parts."""
+    """Entries of the stack table: one for each distinct stack and its outer parts."""
     stacks_cap: int
     """How many the table may hold."""
     stacks_truncated: int
     """Captures whose inner frames were lost to the cap or for lack of memory."""
     stacks_bytes: int
     codes: int
-    """Code objects that were seen in a capture."""
+    """Distinct pieces of code that were seen in a capture."""
     codes_dead: int
-    """Those that are gone; their names and line tables were copied."""
+    """Code objects with a frame in a capture that have died since."""
     codes_lost: int
-    """Those whose names were lost for lack of memory."""
+    """Times that code could not be named for lack of memory."""
     codes_bytes: int
     walk: str
     """``"fast"``, or ``"public"`` if frames are walked by CPython's public API."""

@@ -23,6 +23,10 @@ PyObject* capture(PyObject*, PyObject* args) {
   return whence->stack_object(whence->capture(what, skip, limit));
 }
 
+PyObject* capture_id(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLong(whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT));
+}
+
 PyObject* stack_object(PyObject*, PyObject* arg) {
   const unsigned long id = PyLong_AsUnsignedLong(arg);
   if (PyErr_Occurred()) return nullptr;
@@ -138,6 +142,7 @@ PyObject* drop_and_raise(PyObject*, PyObject* args) {
 
 PyMethodDef methods[] = {
     {"capture", capture, METH_VARARGS, nullptr},
+    {"capture_id", capture_id, METH_NOARGS, nullptr},
     {"stack_object", stack_object, METH_O, nullptr},
     {"capture_released", capture_released, METH_NOARGS, nullptr},
     {"capture_foreign", capture_foreign, METH_NOARGS, nullptr},

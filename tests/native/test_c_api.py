@@ -36,6 +36,44 @@ def test_a_number_that_is_no_stack_is_an_error(rude):
     assert rude.stack_object(0).frames == ()
 
 
+def test_one_place_is_one_number_however_the_interpreter_runs_it(rude):
+    """Cold and specialised instructions are at different offsets of one call."""
+    seen = {}
+
+    class Kinds:
+        @property
+        def value(self):
+            seen.setdefault("property", set()).add(rude.capture_id())
+
+        def __getitem__(self, key):
+            seen.setdefault("item", set()).add(rude.capture_id())
+
+        def __getattr__(self, name):
+            seen.setdefault("attribute", set()).add(rude.capture_id())
+
+        def __init__(self):
+            seen.setdefault("init", set()).add(rude.capture_id())
+
+    def generator():
+        for _ in range(100):
+            seen.setdefault("generator", set()).add(rude.capture_id())
+            yield
+
+    kinds = Kinds()
+    seen.clear()
+    for _ in range(100):
+        seen.setdefault("call", set()).add(rude.capture_id())
+        kinds.value
+        kinds[0]
+        kinds.missing
+        Kinds()
+    for _ in generator():
+        pass
+    assert {kind: len(ids) for kind, ids in seen.items()} == dict.fromkeys(
+        ["call", "property", "item", "attribute", "init", "generator"], 1
+    )
+
+
 def test_captures_under_a_lock_with_and_without_the_gil_while_others_destroy(rude):
     stop = threading.Event()
     kept = []

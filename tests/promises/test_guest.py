@@ -262,3 +262,115 @@ def test_a_subinterpreter_is_refused_in_one_line(run_python):
     first, second = out.splitlines()
     assert "interpreter" in first
     assert second == "<module>"
+
+
+def test_code_that_another_tool_has_marked_may_die(run_python):
+    """CPython tells every owner of a code slot of every death, also of empty slots."""
+    out = run_python(
+        """
+        import ctypes, sys, whence
+        api, modern = ctypes.pythonapi, sys.version_info >= (3, 12)
+        prefix = ("PyUnstable_Eval_", "PyUnstable_Code_") if modern else ("_PyEval_", "_PyCode_")
+        request = getattr(api, prefix[0] + "RequestCodeExtraIndex")
+        request.restype, request.argtypes = ctypes.c_ssize_t, [ctypes.c_void_p]
+        mark = getattr(api, prefix[1] + "SetExtra")
+        mark.argtypes = [ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p]
+        slot = request(None)
+        for captured in (False, True):
+            code = compile("1", "foreign", "exec")
+            assert mark(code, slot, 1) == 0
+            del code
+            whence.capture()
+        print(whence.statistics().codes_dead)
+        """
+    )
+    assert out == "0\n"
+
+
+def test_importing_again_goes_on_where_it_was(run_python):
+    out = run_python(
+        """
+        import sys, whence
+
+        def again():
+            for name in [n for n in sys.modules if n.startswith("whence")]:
+                del sys.modules[name]
+            import whence
+            return whence
+
+        first = whence.capture
+        for turn in range(300):
+            newest = again()
+        for function in (first, newest.capture):
+            for _ in range(100):
+                stack = function()
+        print(newest.statistics().codes, newest.statistics().stacks < 20)
+        print([frame.name for frame in newest.capture().frames])
+        """
+    )
+    assert out == "1 True\n['<module>']\n"
+
+
+def test_an_interrupt_during_import_is_not_swallowed(run_python):
+    out = run_python(
+        """
+        import builtins
+
+        def interrupted(*args):
+            raise KeyboardInterrupt
+
+        kept, builtins.range = range, interrupted
+        try:
+            import whence
+        except KeyboardInterrupt:
+            print("interrupted")
+        builtins.range = kept
+        import whence
+        print(whence.statistics().walk_reason)
+        """,
+        env={"WHENCE_FRAMES": "fast"},
+    )
+    assert out == "interrupted\nNone\n"
+
+
+def test_tracers_do_not_see_the_self_test(run_python):
+    out = run_python(
+        """
+        import sys
+        seen = set()
+        sys.settrace(lambda frame, *_: seen.add(frame.f_code.co_filename))
+        sys.setprofile(lambda frame, *_: seen.add(frame.f_code.co_filename))
+        import whence
+        sys.settrace(None)
+        sys.setprofile(None)
+        print([name for name in seen if "self-test" in name])
+        """
+    )
+    assert out == "[]\n"
+
+
+@pytest.mark.parametrize("walk", ["fast", "public"])
+def test_no_garbage_is_collected_inside_a_capture(run_python, walk):
+    out = run_python(
+        """
+        import gc, whence
+        collected = []
+        gc.callbacks.append(lambda *_: collected.append(inside))
+        gc.set_threshold(1)
+        inside = False
+
+        def dive(depth):
+            global inside
+            if depth:
+                return dive(depth - 1)
+            inside = True
+            stack = whence.capture()
+            inside = False
+            return stack
+
+        assert dive(100).depth == 102
+        print(any(collected), gc.isenabled())
+        """,
+        env={"WHENCE_FRAMES": walk},
+    )
+    assert out == "False True\n"

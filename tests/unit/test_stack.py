@@ -25,6 +25,34 @@ def test_the_same_stack_is_equal_and_has_one_hash():
     assert len({first, second}) == 1
 
 
+def test_code_made_twice_from_one_source_is_the_same_place():
+    def made():
+        namespace = {"capture": whence.capture}
+        exec("def f(): return capture()", namespace)
+        return namespace.pop("f")()
+
+    first, second = [made() for _ in range(2)]
+    unpickled = pickle.loads(pickle.dumps(first))
+    assert first == second == unpickled == first
+    assert len({first, second, unpickled}) == 1
+
+
+def test_equality_is_what_the_frames_say():
+    class Twice:
+        def __enter__(self):
+            self.stacks = [whence.capture(skip=1)]
+            return self
+
+        def __exit__(self, *_):
+            self.stacks.append(whence.capture(skip=1))
+
+    with Twice() as twice:
+        pass
+    first, second = twice.stacks
+    assert (first == second) == (first.frames == second.frames)
+    assert (hash(first) == hash(second)) == (first.frames == second.frames)
+
+
 def test_stacks_differ_where_an_instruction_differs():
     first, second = (here(), here())
     assert first != second
