@@ -25,7 +25,7 @@ class Lock {
 
  private:
   std::atomic<bool> taken_ = false;
-  const Rank rank_;
+  [[maybe_unused]] const Rank rank_;
 };
 
 class [[nodiscard]] Holding {

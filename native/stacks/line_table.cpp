@@ -106,17 +106,18 @@ Location locate(std::span<const std::uint8_t> table, std::int32_t first_line,
   return found;
 }
 
-std::int32_t first_at_same_place(std::span<const std::uint8_t> table,
+std::int32_t first_at_same_place(std::span<const std::uint8_t> table, std::int32_t first_line,
                                  std::int32_t offset) noexcept {
   std::int64_t first = 0;
   bool found = false;
   Location before;
-  for_each_entry(table, 0, [&](std::int64_t start, std::int64_t end, const Location& place) {
-    if (start == 0 || place != before) first = start;
-    before = place;
-    found = offset < end;
-    return !found;
-  });
+  for_each_entry(table, first_line,
+                 [&](std::int64_t start, std::int64_t end, const Location& place) {
+                   if (start == 0 || place != before) first = start;
+                   before = place;
+                   found = offset < end;
+                   return !found;
+                 });
   return found && offset >= 0 ? static_cast<std::int32_t>(first) : offset;
 }
 

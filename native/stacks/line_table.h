@@ -29,6 +29,7 @@ struct Location {
 // call at several offsets, depending on whether it has specialised the instruction; this makes
 // them one.
 [[nodiscard]] std::int32_t first_at_same_place(std::span<const std::uint8_t> table,
+                                               std::int32_t first_line,
                                                std::int32_t offset) noexcept;
 
 }  // namespace whence::stacks

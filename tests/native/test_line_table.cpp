@@ -38,3 +38,19 @@ TEST(any_bytes_are_safe) {
     (void)locate({table, size}, std::rand(), std::rand() % 2000);
   }
 }
+
+TEST(offsets_move_to_the_first_of_their_place) {
+  const std::uint8_t table[] = {
+      0x80 | (11 << 3) | 1, 4,    9,   // offsets 0 and 2: next line, columns 4 to 9
+      0x80 | (10 << 3),     4,    9,   // offset 4: the same place
+      0x80 | (10 << 3),     4,    10,  // offset 6: another
+      0x80 | (13 << 3),     0x05,      // offset 8: two lines back, no columns; not "no line at all"
+      0x80 | (15 << 3),                // offset 10: no line at all
+  };
+  const std::int32_t first[] = {0, 0, 0, 6, 8, 10};
+  for (std::int32_t unit = 0; unit < 6; ++unit) {
+    CHECK(first_at_same_place(table, 1, 2 * unit) == first[unit]);
+  }
+  CHECK(first_at_same_place(table, 1, 12) == 12);
+  CHECK(first_at_same_place(table, 1, -1) == -1);
+}

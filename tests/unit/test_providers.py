@@ -5,6 +5,7 @@ import types
 
 import jinja2
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 import whence
 
@@ -37,16 +38,16 @@ def test_a_jinja2_template_from_a_string_if_it_is_the_only_one():
     assert origins(seen[0]) == []  # two templates have that name: no guess is made
 
 
+@pytest.mark.filterwarnings("ignore:Attempting to work in a virtualenv")
 def test_an_ipython_cell():
-    shell_module = pytest.importorskip("IPython.core.interactiveshell")
-    shell = shell_module.InteractiveShell.instance()
+    shell = InteractiveShell.instance()
     try:
         shell.user_ns["capture"] = whence.capture
         shell.run_cell("x = 1\nstack = capture()", store_history=True)
         (frame,) = origins(shell.user_ns["stack"])
         assert frame[:3] == ("<cell>", "Cell In[1]", 2)
     finally:
-        shell_module.InteractiveShell.clear_instance()
+        InteractiveShell.clear_instance()
 
 
 def test_inductor_output(monkeypatch):

@@ -1,0 +1,95 @@
+"""What the pages show is run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
+
+
+def blocks(page, language):
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run_in_order(page, tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks(page, "python")))
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path):
+    page = ROOT / "docs" / "tutorials" / "who-calls.md"
+    (tmp_path / "orders.py").write_text("\n\n".join(blocks(page, "python")[:2]))
+    done = subprocess.run(
+        [sys.executable, "orders.py"], capture_output=True, text=True, cwd=tmp_path
+    )
+    (shown,) = blocks(page, "console")
+    expected = [line.strip() for line in shown.splitlines()[1:] if line != "..."]
+    printed = done.stdout.replace(f"{tmp_path}/", "")
+    for line in expected:
+        assert set(line) <= {"^", "~"} or line in printed, line
+
+
+def test_the_readme_shows_what_the_example_prints():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "where.py"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    shown = blocks(ROOT / "README.md", "console")[0].splitlines()[1:-1]
+    printed = done.stdout.replace(f"{ROOT}/", "").splitlines()
+    without_carets = [line for line in printed if set(line.strip()) - {"^", "~"}]
+    for line in shown:
+        assert not set(line.strip()) - {"^", "~"} or line in without_carets, line
+
+
+def test_the_native_example_works(tmp_path):
+    """The console block's own commands, with this interpreter as `python`."""
+    page = ROOT / "docs" / "how-to" / "capture-from-native-code.md"
+    (source,) = blocks(page, "cpp")
+    (console,) = blocks(page, "console")
+    (tmp_path / "pool.cpp").write_text(source)
+    commands, shown = console.split("  File", 1)
+    script = re.sub(r"^\$ ", "", commands, flags=re.MULTILINE)
+    compile_step, run_step = re.split(r"\n(?=python)", script, maxsplit=1)
+    # A sanitizer is for Python, not for the compiler.
+    preload = os.environ.get("LD_PRELOAD", "")
+    python = f"$(env LD_PRELOAD='{preload}' {sys.executable}"
+    subprocess.run(
+        ["bash", "-ec", compile_step.replace("$(python", python)],
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
+        check=True,
+    )
+    done = subprocess.run(
+        ["bash", "-ec", run_step.replace("python", sys.executable, 1)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip() == ("  File" + shown).rstrip()
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")]
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+\.md)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
