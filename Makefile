@@ -41,7 +41,7 @@ check:  ## formatting, lint, types, the stub of the native core, the layers
 	$(BIN)/ruff check .
 	git ls-files '*.cpp' '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest whence._core --ignore-disjoint-bases
+	$(BIN)/python -m mypy.stubtest whence._core whence._frame whence._statistics --ignore-disjoint-bases
 	$(BIN)/python tools/check_layers.py
 
 format:  ## bring the sources into the form that `make check` wants
@@ -70,6 +70,7 @@ bench-one:
 	$(call ready,$(ENV)-bench,)
 	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
 	$(ENV)-bench/bin/python bench/capture.py
+	$(ENV)-bench/bin/python bench/instructions.py
 
 clean:  ## remove everything that was built, the environments too
 	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache

@@ -1,8 +1,8 @@
 """Where ``whence.h`` lies."""
 
-import pathlib
+import os.path
 
 
 def get_include() -> str:
     """Return the folder of ``whence.h``, for a compiler's ``-I``."""
-    return str(pathlib.Path(__file__).parent / "include")
+    return os.path.join(os.path.dirname(__file__), "include")

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import TYPE_CHECKING, Any
 
 from whence._frame import Frame
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 def active() -> list[Callable[[str, int], list[Frame]]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from typing import TYPE_CHECKING
 
 from whence import _core
 from whence._symbolize import symbolize
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -1,31 +1,36 @@
-"""How large the native tables are, and what they could not keep."""
+"""How large the native tables are, and what they lost. Typed in ``_statistics.pyi``."""
 
-from typing import NamedTuple
+from collections import namedtuple
 
 from whence import _core
 
+Statistics = namedtuple(  # noqa: PYI024
+    "Statistics",
+    [
+        "stacks",
+        "stacks_cap",
+        "stacks_truncated",
+        "stacks_bytes",
+        "codes",
+        "codes_dead",
+        "codes_lost",
+        "codes_bytes",
+        "walk",
+        "walk_reason",
+    ],
+    module="whence",
+)
+Statistics.__doc__ = """\
+Counts over the life of the process; bytes are those mapped.
 
-class Statistics(NamedTuple):
-    """Counts over the life of the process. Sizes are bytes mapped."""
-
-    stacks: int
-    """Entries of the stack table: one for each distinct stack and its outer parts."""
-    stacks_cap: int
-    """How many the table may hold."""
-    stacks_truncated: int
-    """Captures whose inner frames were lost to the cap or for lack of memory."""
-    stacks_bytes: int
-    codes: int
-    """Distinct pieces of code that were seen in a capture."""
-    codes_dead: int
-    """Code objects with a frame in a capture that have died since."""
-    codes_lost: int
-    """Times that code could not be named for lack of memory."""
-    codes_bytes: int
-    walk: str
-    """``"fast"``, or ``"public"`` if frames are walked by CPython's public API."""
-    walk_reason: str | None
-    """Why the walk is not fast, or None."""
+``stacks``, of at most ``stacks_cap``, are the entries of the stack table: one for each
+distinct stack and its outer parts. ``stacks_truncated`` counts the captures that lost
+their inner frames to the cap or for lack of memory. ``codes`` are the distinct pieces
+of code seen in captures, ``codes_dead`` code objects that have died since, and
+``codes_lost`` counts the times that code could not be named for lack of memory.
+``walk`` is ``"fast"``, or ``"public"`` where frames are walked by CPython's public API,
+for the reason given in ``walk_reason``.
+"""
 
 
 def statistics() -> Statistics:

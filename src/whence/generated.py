@@ -16,38 +16,34 @@ wins. All of it may be called from any thread at any time.
 from __future__ import annotations
 
 import bisect
-import threading
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
 
 from whence import _providers
 from whence._frame import Frame
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    # A frame, a (filename, line) pair, or a (filename, line, name) triple.
+    Origin: TypeAlias = Frame | tuple[str, int] | tuple[str, int, str]
+    # What a line came from: one origin, several (innermost first), or nothing.
+    Origins: TypeAlias = Origin | Iterable[Origin] | None
+    # Exact lines, or (first line, origins) pairs that hold until the next.
+    LineMap: TypeAlias = Mapping[int, Origins] | Iterable[tuple[int, Origins]]
+    Lookup: TypeAlias = Callable[[int], tuple[Frame, ...]]
+    Provider: TypeAlias = Callable[[str, int], Origins]
+
 __all__ = ["failures", "register", "register_provider", "unregister"]
-
-Origin: TypeAlias = Frame | tuple[str, int] | tuple[str, int, str]
-"""A frame, a (filename, line) pair, or a (filename, line, name) triple."""
-
-Origins: TypeAlias = Origin | Iterable[Origin] | None
-"""What a line came from: one origin, several (innermost first), or nothing."""
-
-LineMap: TypeAlias = Mapping[int, Origins] | Iterable[tuple[int, Origins]]
-"""Exact lines in a mapping, or (first line, origins) pairs that hold until the next."""
-
-Provider: TypeAlias = Callable[[str, int], Origins]
 
 _KEPT_FAILURES = 16
 
 
-class _Registry(NamedTuple):
-    """What is registered. Replaced as a whole, so that readers need no lock."""
-
-    line_maps: dict[str, Callable[[int], tuple[Frame, ...]]]
-    providers: tuple[Provider, ...]
-
-
-_changing = threading.Lock()
-_registry = _Registry({}, ())
+# What is registered. Both are replaced as a whole under the lock, so readers need none.
+_changing = allocate_lock()
+_line_maps: dict[str, Lookup] = {}
+_providers_in_order: tuple[Provider, ...] = ()
 _failures: list[str] = []
 
 
@@ -61,11 +57,9 @@ def register(filename: str, line_map: LineMap) -> None:
         message = f"filename must be a str, not {type(filename).__name__}"
         raise TypeError(message)
     lookup = _lookup(line_map)
-    global _registry
+    global _line_maps
     with _changing:
-        _registry = _registry._replace(
-            line_maps={**_registry.line_maps, filename: lookup}
-        )
+        _line_maps = {**_line_maps, filename: lookup}
 
 
 def register_provider(provider: Provider) -> Provider:
@@ -77,29 +71,29 @@ def register_provider(provider: Provider) -> Provider:
     if not callable(provider):
         message = f"a provider must be callable, not {type(provider).__name__}"
         raise TypeError(message)
-    global _registry
+    global _providers_in_order
     with _changing:
-        _registry = _registry._replace(providers=(*_registry.providers, provider))
+        _providers_in_order = (*_providers_in_order, provider)
     return provider
 
 
 def unregister(what: str | Provider) -> None:
     """Take back a line map, by its file name, or a provider, by the function itself."""
-    global _registry
+    global _line_maps, _providers_in_order
     with _changing:
         if isinstance(what, str):
-            line_maps = dict(_registry.line_maps)
+            line_maps = dict(_line_maps)
             if line_maps.pop(what, None) is None:
                 message = f"no line map is registered for {what!r}"
                 raise ValueError(message)
-            _registry = _registry._replace(line_maps=line_maps)
+            _line_maps = line_maps
         else:
-            providers = list(_registry.providers)
+            providers = list(_providers_in_order)
             if what not in providers:
                 message = f"{what!r} is not a registered provider"
                 raise ValueError(message)
             providers.remove(what)
-            _registry = _registry._replace(providers=tuple(providers))
+            _providers_in_order = tuple(providers)
 
 
 def failures() -> list[str]:
@@ -110,9 +104,11 @@ def failures() -> list[str]:
 class Expansion:
     """Inserts origins into the frames of one batch, asking once for each line."""
 
-    def __init__(self, registry: _Registry, shipped: Sequence[Provider]) -> None:
-        self._line_maps = registry.line_maps
-        self._providers = (*registry.providers, *shipped)
+    def __init__(
+        self, line_maps: Mapping[str, Lookup], providers: Sequence[Provider]
+    ) -> None:
+        self._line_maps = line_maps
+        self._providers = providers
         self._known: dict[tuple[str, int], tuple[Frame, ...]] = {}
 
     def apply(self, stacks: list[list[Frame]]) -> list[list[Frame]]:
@@ -153,14 +149,12 @@ class Expansion:
 
 def expansion() -> Expansion | None:
     """Return what inserts origins, or None if nothing is registered that could."""
-    registry = _registry
-    shipped = _providers.active()
-    if not (registry.line_maps or registry.providers or shipped):
-        return None
-    return Expansion(registry, shipped)
+    line_maps = _line_maps
+    providers = (*_providers_in_order, *_providers.active())
+    return Expansion(line_maps, providers) if line_maps or providers else None
 
 
-def _lookup(line_map: LineMap) -> Callable[[int], tuple[Frame, ...]]:
+def _lookup(line_map: LineMap) -> Lookup:
     if isinstance(line_map, Mapping):
         exact = {_as_line(line): _as_frames(of) for line, of in line_map.items()}
         return lambda line: exact.get(line, ())

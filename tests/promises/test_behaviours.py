@@ -6,8 +6,10 @@
 import asyncio
 import gc
 import json
+import os
 import pickle
 import re
+import runpy
 import threading
 import traceback
 import weakref
@@ -430,3 +432,16 @@ def test_60_names_that_are_not_utf8_are_kept_and_the_batch_succeeds():
     for stack in stacks:
         assert pickle.loads(pickle.dumps(stack)) == stack
         assert isinstance(str(stack), str)
+
+
+def test_60_a_file_whose_name_is_not_utf8(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.py"
+    with open(path, "w") as file:
+        file.write("from whence import capture\nstack = capture()\n")
+    stack = runpy.run_path(os.fsdecode(path))["stack"]
+    frame = stack.frames[0]
+    assert os.fsencode(frame.filename) == path
+    assert "stack = capture()" in stack.format()[-1]
+    (frames,) = json.loads(whence.to_json([stack]))
+    assert frames[0]["filename"] == frame.filename
+    assert pickle.loads(pickle.dumps(stack)) == stack

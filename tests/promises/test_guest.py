@@ -270,10 +270,10 @@ def test_code_that_another_tool_has_marked_may_die(run_python):
         """
         import ctypes, sys, whence
         api, modern = ctypes.pythonapi, sys.version_info >= (3, 12)
-        prefix = ("PyUnstable_Eval_", "PyUnstable_Code_") if modern else ("_PyEval_", "_PyCode_")
-        request = getattr(api, prefix[0] + "RequestCodeExtraIndex")
+        prefix = "PyUnstable_" if modern else "_Py"
+        request = getattr(api, prefix + "Eval_RequestCodeExtraIndex")
         request.restype, request.argtypes = ctypes.c_ssize_t, [ctypes.c_void_p]
-        mark = getattr(api, prefix[1] + "SetExtra")
+        mark = getattr(api, prefix + "Code_SetExtra")
         mark.argtypes = [ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p]
         slot = request(None)
         for captured in (False, True):

@@ -1,0 +1,15 @@
+from typing import NamedTuple
+
+class Statistics(NamedTuple):
+    stacks: int
+    stacks_cap: int
+    stacks_truncated: int
+    stacks_bytes: int
+    codes: int
+    codes_dead: int
+    codes_lost: int
+    codes_bytes: int
+    walk: str
+    walk_reason: str | None
+
+def statistics() -> Statistics: ...
