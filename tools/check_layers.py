@@ -32,6 +32,7 @@ ARROWS: dict[str, set[str]] = {
 }
 INTERPRETER_DETAILS = re.compile(r"PY_VERSION_HEX|Py_BUILD_CORE|internal/|pycore_")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+LONGEST_LINE = 100
 HEADER_SAYS = ("Threads", "llocates", "Fails by")
 
 
@@ -48,6 +49,8 @@ def check_native(path: Path) -> list[str]:
             problems.append(f"{layer} may not know Python")
     if layer not in ("cpython", "include") and INTERPRETER_DETAILS.search(text):
         problems.append("interpreter details belong to native/cpython")
+    if any(len(line) > LONGEST_LINE for line in text.splitlines()):
+        problems.append(f"a line is longer than {LONGEST_LINE} columns")
     opening = text.split("#pragma once")[0].split("#include")[0]
     if not opening.startswith((f"// {path.name}:", f"/* {path.name}:")):
         problems.append("the file must open with its name and what it is for")

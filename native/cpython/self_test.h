@@ -2,8 +2,8 @@
 //
 // Threads: one, attached, while the module is loaded (and again when a test asks).
 // Allocates: freely; it runs a few dozen lines of Python.
-// Fails by: a reason in words, with an exception set if an interrupt came in between. No layout, however wrong, can make it crash: memory is read through
-// the kernel.
+// Fails by: a reason in words, with an exception set if an interrupt came in between. No layout,
+// however wrong, can make it crash: memory is read through the kernel.
 #pragma once
 
 #include <Python.h>

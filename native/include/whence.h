@@ -1,14 +1,14 @@
 /* whence.h: capturing stacks from native code.
  *
- *     const whence_api *whence = whence_import();        // once, with the GIL; NULL and an exception on failure
+ *     const whence_api *whence = whence_import();     // once, with the GIL; NULL on failure
  *     whence_stack where = whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
- *     PyObject *stack = whence->stack_object(where);      // later, with the GIL: a whence.Stack
+ *     PyObject *stack = whence->stack_object(where);  // later, with the GIL: a whence.Stack
  *
  * A stack is a number: copy it, store it, compare it, let it go. It stays valid as long as the
  * process. capture() may be called on any thread, with or without the GIL, under any lock, with an
  * exception pending; it never blocks, never raises and never runs Python code. A thread that is not
- * attached to the main interpreter has an empty Python part. The one place it must not be called
- * from is inside a Python memory allocator (PyMem_SetAllocator).
+ * attached to the main interpreter has an empty Python part. Do not call it from a signal handler
+ * or inside a memory allocator: the first capture of a thread, or of a function, allocates.
  *
  * Compile with -I$(python -c 'import whence; print(whence.get_include())'). Works from C and C++.
  */
@@ -34,8 +34,8 @@ typedef struct whence_api {
   uint32_t version; /* WHENCE_API_VERSION of the library; members are only ever added at the end */
   uint32_t size;    /* of this structure in the library */
 
-  /* This thread's stack now. `what` is a set of WHENCE_... bits (others are ignored), `skip` leaves out that many innermost
-   * frames, `limit` keeps at most that many of the others. */
+  /* This thread's stack now. `what` is a set of WHENCE_... bits (others are ignored), `skip`
+   * leaves out that many innermost frames, `limit` keeps at most that many of the others. */
   whence_stack (*capture)(uint32_t what, uint32_t skip, uint32_t limit);
 
   /* A new reference to a whence.Stack. GIL needed. ValueError for a number that is no stack. */

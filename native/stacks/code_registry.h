@@ -5,10 +5,10 @@
 // Allocates: by mmap, and through PyMem at first sight of a code object (its slot).
 // Fails by: kNoCode, counted.
 //
-// An id is ours, never an address: addresses come back with other code behind them. It stands for what
-// a code object says of itself: names, file, first line and line table, copied at first sight. Code
-// that is made again and again from the same source has one id. The id lies in a slot of the code
-// object, whose free function is the notice of its death; no reference and no pointer is held.
+// An id is ours, never an address: addresses come back with other code behind them. It stands for
+// what a code object says of itself: names, file, first line and line table, copied at first sight.
+// Code that is made again and again from the same source has one id. The id lies in a slot of the
+// code object, whose free function is the notice of its death; no reference and no pointer is held.
 #pragma once
 
 #include <Python.h>

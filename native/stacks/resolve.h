@@ -34,8 +34,9 @@ void for_each_frame(StackId stack, Visit&& visit) {
   for (StackId id = whole_part(stack); id != kEmpty; id = store().stacks.node(id).parent) visit(id);
 }
 
-// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames read
-// the same. Each distinct stack is hashed once in the life of the process. False for lack of memory.
+// A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames
+// read the same. Each distinct stack is hashed once in the life of the process. False for lack of
+// memory.
 [[nodiscard]] bool content_hash(StackId stack, std::uint64_t& hash) noexcept;
 
 // One step of that hash, outermost frame first, starting from 0: for frames that come from
