@@ -210,7 +210,7 @@ def bench_dropped(count=1_000_000):
     elsewhere = in_child(lambda: run("1", capture=True))
     captured = in_child(lambda: run("capture()", capture=True))
     print(
-        "1,000,000 functions made and dropped while captures go on, bytes kept for each: "
+        "1,000,000 functions made and dropped as captures go on, bytes kept for each: "
         f"{max(0, elsewhere - plain):.1f} if never captured, "
         f"{captured - plain:.1f} if captured"
     )

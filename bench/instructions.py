@@ -1,4 +1,4 @@
-"""How many instructions a capture takes, counted by callgrind: the same on a busy machine.
+"""Instructions a capture takes, by callgrind: the same however busy the machine is.
 
 Each figure is the difference between two runs of a child that captures 1,000 and 3,000
 times, so start-up and the first capture cancel out. The loop's own instructions and
