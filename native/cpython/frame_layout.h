@@ -16,17 +16,23 @@ namespace whence::cpython {
 inline constexpr std::intptr_t kCodeUnit = 2;  // bytes; the layouts count instructions in these
 
 struct FrameLayout {
-  std::size_t
-      executable;  // the code object, perhaps tagged; frames of the interpreter's own may have none
+  std::size_t executable;   // the code object, perhaps tagged; the interpreter's own may have none
   std::size_t previous;     // the frame that called this one
   std::size_t instruction;  // address of the instruction that f_lasti reports
   std::size_t owner;        // one byte: who keeps the frame's memory
   std::uintptr_t tag_bits;  // bits of `executable` that are not part of the address
-  std::uint8_t thread;      // `owner` of ordinary frames
-  std::uint8_t
-      generator;  // `owner` of frames inside generators and coroutines: complete at any instruction
-  std::uint8_t
-      first_inner;  // `owner` values from here on are the interpreter's own frames, never shown
+
+  // Values of `owner`, the same on all versions so far.
+  std::uint8_t thread = 0;       // an ordinary frame
+  std::uint8_t generator = 1;    // inside a generator or coroutine: complete at any instruction
+  std::uint8_t first_inner = 3;  // from here on: the interpreter's own frames, never shown
 };
+
+// The layout of frames that lie in memory like `Image`, a structure with members of these names.
+template <class Image>
+[[nodiscard]] constexpr FrameLayout layout_of(std::uintptr_t tag_bits = 0) noexcept {
+  return {offsetof(Image, executable), offsetof(Image, previous), offsetof(Image, instruction),
+          offsetof(Image, owner), tag_bits};
+}
 
 }  // namespace whence::cpython

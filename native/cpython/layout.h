@@ -6,7 +6,7 @@
 
 #include <Python.h>
 
-#if defined(Py_GIL_DISABLED)
+#if defined(Py_GIL_DISABLED) || defined(WHENCE_FORGET_LAYOUTS)
 #include "cpython/layout_unknown.h"
 #elif PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
 #include "cpython/layout_py311.h"

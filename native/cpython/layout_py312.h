@@ -22,14 +22,7 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = {offsetof(FrameImage, executable),
-                                        offsetof(FrameImage, previous),
-                                        offsetof(FrameImage, instruction),
-                                        offsetof(FrameImage, owner),
-                                        0,
-                                        0,
-                                        1,
-                                        3};
+inline constexpr FrameLayout kLayout = layout_of<FrameImage>();
 
 inline const void* current_frame(PyThreadState* state) noexcept {
   return state->cframe->current_frame;

@@ -23,14 +23,7 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = {offsetof(FrameImage, executable),
-                                        offsetof(FrameImage, previous),
-                                        offsetof(FrameImage, instruction),
-                                        offsetof(FrameImage, owner),
-                                        3,
-                                        0,
-                                        1,
-                                        3};
+inline constexpr FrameLayout kLayout = layout_of<FrameImage>(3);
 
 inline const void* current_frame(PyThreadState* state) noexcept {
   return state->current_frame;

@@ -1,5 +1,6 @@
 """The sdist builds a wheel, and the wheel works where the checkout is not."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -12,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*command, cwd):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+def run(*command, cwd, env=None):
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -55,3 +56,45 @@ def test_sdist_and_wheel(tmp_path):
     name, where = run(python, "-c", code, cwd=empty).split()
     assert name == "<module>"
     assert where.startswith(str(empty))
+
+
+@pytest.mark.packaging
+@pytest.mark.timeout(600)
+def test_an_interpreter_nobody_has_described(tmp_path):
+    """Built without any frame layout, everything works through the public API."""
+    site = tmp_path / "site"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-build-isolation",
+        "--no-deps",
+    ]
+    command += ["-C", "cmake.define.WHENCE_FORGET_LAYOUTS=ON"]
+    command += [
+        "-C",
+        f"build-dir={tmp_path / 'build'}",
+        "--target",
+        str(site),
+        str(ROOT),
+    ]
+    run(*command, cwd=tmp_path)
+    tests = ["unit/test_random_programs.py", "unit/test_stack.py"]
+    tests += ["promises/test_behaviours.py"]
+    run(
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+        *(ROOT / "tests" / test for test in tests),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )
+    code = "import whence; print(whence.statistics().walk_reason, whence.__file__)"
+    out = run(
+        sys.executable,
+        "-c",
+        code,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )
+    assert out.startswith("this interpreter's frames are not described")
+    assert str(site) in out
