@@ -49,6 +49,8 @@ bool walk_public(PyThreadState* state, Visit&& visit) {
   const PendingAside exception_aside;
   const CollectorAside collector_aside;
   Ref<PyFrameObject> frame(PyThreadState_GetFrame(state));
+  // No first frame: either nothing runs, or there was no memory for it, of which no word is said.
+  if (!frame) return PyEval_GetGlobals() == nullptr;
   while (frame) {
     const Ref<PyCodeObject> code(PyFrame_GetCode(frame.get()));
     if (!visit(PublicFrame{code.get(), PyFrame_GetLasti(frame.get())})) return true;

@@ -1,7 +1,7 @@
 // layout_py312.h: interpreter frames of CPython 3.12. See frame_layout.h.
 //
 // New here: each entry into the evaluation loop has a frame of the interpreter's own on the C stack
-// (owner 3), and a specialised call of a class has a clean-up frame between caller and __init__.
+// (owner 3).
 #pragma once
 
 #include <Python.h>

@@ -1,7 +1,7 @@
 // layout_py313.h: interpreter frames of CPython 3.13. See frame_layout.h.
 //
-// New here: the thread state points at the frame without a detour, and the instruction is the one
-// that runs.
+// New here: the thread state points at the frame without a detour, the instruction is the one that
+// runs, and a specialised call of a class has a clean-up frame between caller and __init__.
 #pragma once
 
 #include <Python.h>

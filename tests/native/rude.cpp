@@ -91,6 +91,118 @@ PyObject* storm(PyObject*, PyObject* args) {
   Py_END_ALLOW_THREADS return Py_BuildValue("ii", wrong.load(), failed.load());
 }
 
+// Captures in a subinterpreter, on this thread and on one that it starts. Returns the two ids.
+PyObject* in_subinterpreter(PyObject*, PyObject*) {
+  static PyMethodDef method = {"capture_id", capture_id, METH_NOARGS, nullptr};
+  PyThreadState* own = PyThreadState_Get();
+  PyThreadState* other = Py_NewInterpreter();
+  long ids[2] = {-1, -1};
+  if (other != nullptr) {
+    PyObject* globals = PyDict_New();
+    PyObject* function = PyCFunction_New(&method, nullptr);
+    PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
+    PyDict_SetItemString(globals, "capture_id", function);
+    PyObject* done = PyRun_String(
+        "import threading\n"
+        "seen = [capture_id()]\n"
+        "thread = threading.Thread(target=lambda: seen.append(capture_id()))\n"
+        "thread.start()\n"
+        "thread.join()\n",
+        Py_file_input, globals, globals);
+    if (done == nullptr) PyErr_Print();
+    PyObject* seen = PyDict_GetItemString(globals, "seen");
+    for (Py_ssize_t i = 0; done != nullptr && i < 2; ++i) {
+      ids[i] = PyLong_AsLong(PyList_GetItem(seen, i));
+    }
+    Py_XDECREF(done);
+    Py_DECREF(function);
+    Py_DECREF(globals);
+    Py_EndInterpreter(other);
+  }
+  PyThreadState_Swap(own);
+  return Py_BuildValue("[ll]", ids[0], ids[1]);
+}
+
+void call_with_gil(PyObject* function) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* result = PyObject_CallNoArgs(function);
+  if (result == nullptr) PyErr_Print();
+  Py_XDECREF(result);
+  PyGILState_Release(state);
+}
+
+// Calls its function once more when the thread's own storage is taken down, after whence's.
+struct Late {
+  PyObject* function = nullptr;
+  ~Late() {
+    if (function != nullptr) call_with_gil(function);
+  }
+};
+thread_local Late late;
+
+// Starts threads, one after the other, that call a function while they run and while they end.
+PyObject* ending_threads(PyObject*, PyObject* args) {
+  int threads;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "iO", &threads, &function)) return nullptr;
+  Py_BEGIN_ALLOW_THREADS for (int i = 0; i < threads; ++i) {
+    std::thread([&] {
+      late.function = function;
+      call_with_gil(function);
+    }).join();
+  }
+  Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+// Lets Python's allocations number `first` to `end - 1`, counted from now, fail.
+PyMemAllocatorEx kept_allocators[2];
+long allocations = 0, first_failure = 0, end_of_failures = 0;
+
+bool fails() {
+  const long number = allocations++;
+  return number >= first_failure && number < end_of_failures;
+}
+
+template <PyMemAllocatorDomain kDomain>
+void make_failing() {
+  PyMemAllocatorEx& kept = kept_allocators[kDomain - PYMEM_DOMAIN_MEM];
+  PyMem_GetAllocator(kDomain, &kept);
+  PyMemAllocatorEx failing = {
+      &kept,
+      [](void* own, size_t size) -> void* {
+        auto* next = static_cast<PyMemAllocatorEx*>(own);
+        return fails() ? nullptr : next->malloc(next->ctx, size);
+      },
+      [](void* own, size_t count, size_t size) -> void* {
+        auto* next = static_cast<PyMemAllocatorEx*>(own);
+        return fails() ? nullptr : next->calloc(next->ctx, count, size);
+      },
+      [](void* own, void* block, size_t size) -> void* {
+        auto* next = static_cast<PyMemAllocatorEx*>(own);
+        return fails() ? nullptr : next->realloc(next->ctx, block, size);
+      },
+      [](void* own, void* block) {
+        auto* next = static_cast<PyMemAllocatorEx*>(own);
+        next->free(next->ctx, block);
+      },
+  };
+  PyMem_SetAllocator(kDomain, &failing);
+}
+
+PyObject* fail_allocations(PyObject*, PyObject* args) {
+  if (!PyArg_ParseTuple(args, "ll", &first_failure, &end_of_failures)) return nullptr;
+  make_failing<PYMEM_DOMAIN_MEM>();
+  make_failing<PYMEM_DOMAIN_OBJ>();
+  allocations = 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* allow_allocations(PyObject*, PyObject*) {
+  PyMem_SetAllocator(PYMEM_DOMAIN_MEM, &kept_allocators[0]);
+  PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &kept_allocators[1]);
+  Py_RETURN_NONE;
+}
+
 // An object that captures while it is being freed.
 struct Dying {
   PyObject_HEAD PyObject* report;  // a list
@@ -148,6 +260,10 @@ PyMethodDef methods[] = {
     {"capture_foreign", capture_foreign, METH_NOARGS, nullptr},
     {"call_attached", call_attached, METH_O, nullptr},
     {"storm", storm, METH_VARARGS, nullptr},
+    {"in_subinterpreter", in_subinterpreter, METH_NOARGS, nullptr},
+    {"ending_threads", ending_threads, METH_VARARGS, nullptr},
+    {"fail_allocations", fail_allocations, METH_VARARGS, nullptr},
+    {"allow_allocations", allow_allocations, METH_NOARGS, nullptr},
     {"drop_and_raise", drop_and_raise, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

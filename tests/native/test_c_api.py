@@ -1,6 +1,7 @@
 """Native code that captures through whence.h."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,50 @@ def test_one_place_is_one_number_however_the_interpreter_runs_it(rude):
     assert {kind: len(ids) for kind, ids in seen.items()} == dict.fromkeys(
         ["call", "property", "item", "attribute", "init", "generator"], 1
     )
+
+
+def test_no_alias_is_a_stack(rude):
+    """Some numbers in between stand for others and are never given out."""
+    for _ in range(50):
+        whence.capture()
+    refused = 0
+    for number in range(1, whence.statistics().stacks + 1):
+        try:
+            stack = rude.stack_object(number)
+        except ValueError:
+            refused += 1
+        else:
+            assert stack.depth < 1 << 20
+    assert refused
+
+
+def test_a_subinterpreter_has_no_python_part(run_python, rude):
+    out = run_python(
+        f"""
+        import sys
+        sys.path.insert(0, {str(Path(rude.__file__).parent)!r})
+        import rude
+        print(rude.in_subinterpreter(), rude.capture_id() != 0)
+        """
+    )
+    assert out == "[0, 0] True\n"
+
+
+def test_threads_capture_while_they_end_and_leave_nothing(rude):
+    stacks = []
+
+    def mapped():
+        return int(Path("/proc/self/statm").read_text().split()[0])
+
+    def function():
+        stacks.append(whence.capture())
+
+    rude.ending_threads(50, function)
+    before = mapped()
+    rude.ending_threads(500, function)
+    assert mapped() - before < 300  # pages
+    assert len(stacks) == 1100
+    assert {frame.name for stack in stacks for frame in stack.frames} == {"function"}
 
 
 def test_captures_under_a_lock_with_and_without_the_gil_while_others_destroy(rude):

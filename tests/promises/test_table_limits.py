@@ -1,6 +1,8 @@
 """A full table keeps what it can, and says what it could not."""
 
 import json
+import pickle
+import time
 
 import pytest
 
@@ -37,6 +39,14 @@ def test_a_truncated_stack_shows_it_and_keeps_its_outer_part(full_table):
     assert hash(stack) == hash(stack)
 
 
+def test_a_truncated_stack_survives_a_pickle(full_table):
+    stack = new_function("cut")()
+    again = pickle.loads(pickle.dumps(stack))
+    assert stack.frames[0].kind == "truncated"
+    assert again == stack
+    assert hash(again) == hash(stack)
+
+
 def test_every_truncated_capture_is_counted(full_table):
     function = new_function("again")
     before = whence.statistics().stacks_truncated
@@ -58,3 +68,26 @@ def test_captures_are_whole_again_when_there_is_room():
     assert cut.frames[0].kind == "truncated"
     assert whole.frames[0].name == "later"
     assert cut != whole
+
+
+def test_captures_are_as_quick_as_before_after_a_truncation():
+    def again(times):
+        start = time.perf_counter_ns()
+        for _ in range(times):
+            whence.capture()
+        return time.perf_counter_ns() - start
+
+    def dive(depth):
+        if depth:
+            return dive(depth - 1)
+        before = min(again(1000) for _ in range(5))
+        cap = whence.statistics().stacks_cap
+        _core.set_stacks_cap(whence.statistics().stacks)
+        try:
+            assert new_function("once")().frames[0].kind == "truncated"
+        finally:
+            _core.set_stacks_cap(cap)
+        return before, min(again(1000) for _ in range(5))
+
+    before, after = dive(500)
+    assert after < 5 * before

@@ -120,6 +120,20 @@ def test_a_provider_that_fails_is_noted_and_the_next_is_asked():
     assert len(notes) == 2
 
 
+def test_only_the_latest_failures_are_kept():
+    count = iter(range(1000))
+
+    @generated.register_provider
+    def broken(filename, line):
+        raise LookupError(next(count))
+
+    for _ in range(20):
+        assert whence.capture(limit=1).frames
+    notes = generated.failures()
+    assert len(notes) == 16
+    assert notes[-1].endswith(f"LookupError: {next(count) - 1}")
+
+
 def test_an_interrupt_in_a_provider_is_not_swallowed():
     @generated.register_provider
     def interrupted(filename, line):

@@ -160,3 +160,18 @@ def test_errors_say_what_to_do():
         whence.capture(depth=1)
     with pytest.raises(TypeError, match="only keyword arguments"):
         whence.capture(1)
+
+
+def test_a_restored_stack_gives_its_frames_back():
+    frames = tuple([whence.Frame("f", "f.py", 1)])
+    before = sys.getrefcount(frames)
+    stack = whence._core.restore(frames, None)
+    assert sys.getrefcount(frames) == before + 1
+    del stack
+    assert sys.getrefcount(frames) == before
+
+
+def test_unpickled_stacks_of_one_batch_are_told_apart():
+    stacks = [whence.capture(), whence.capture(skip=1)]
+    again = pickle.loads(pickle.dumps(stacks))
+    assert whence.symbolize(again) == whence.symbolize(stacks)
