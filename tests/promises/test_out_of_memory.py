@@ -5,9 +5,18 @@ from pathlib import Path
 import pytest
 
 import whence
+from whence import _core
 
 
-def test_code_without_a_slot_is_lost_once_and_not_remembered(rude):
+@pytest.fixture
+def fast_walk():
+    before = whence.statistics().walk
+    _core.use_walk("fast")
+    yield
+    _core.use_walk(before)
+
+
+def test_code_without_a_slot_is_lost_once_and_not_remembered(rude, fast_walk):
     out = []
     namespace = {"capture": whence.capture, "out": out, "rude": rude}
     exec(
