@@ -1,16 +1,17 @@
 """What a capture costs, side by side: time and kept bytes, three depths, two cases.
 
-"same" captures one live stack again and again; "fresh" makes a new chain of calls for
-every capture (the calls' own time is measured without a capture and taken off). Times
-are the best of many interleaved rounds on one core. Kept bytes are the growth of
-resident memory in a child process that keeps thousands of captures of different stacks
-("fresh") or of one ("same").
+"same" captures one live stack again and again: the best of many rounds, interleaved on
+one core. "fresh" makes a new chain of calls for every capture: the median of what a
+capture adds to the chain, each round measured with it and without it. Kept bytes are
+the growth of resident memory in a child process that keeps thousands of captures, of
+one stack ("same") or from 200 places ("fresh").
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import statistics
 import sys
 import time
 import traceback
@@ -95,17 +96,15 @@ def time_same(depth, functions):
 
 
 def time_fresh(depth, functions):
-    """Best ns of each function at the end of a new chain, the chain taken off."""
+    """Median ns that each function adds to a new chain of calls, measured in pairs."""
     chain = depth - below() - 2
-    best = dict.fromkeys([*functions, None], float("inf"))
+    added = {name: [] for name in functions}
     for _ in range(ROUNDS):
-        for name in best:
-            function = functions[name] if name is not None else None
-            once = timed_chain(chain, function, 3)
-            times = max(3, int(ROUND_NS / once))
-            best[name] = min(best[name], timed_chain(chain, function, times))
-    calls = best.pop(None)
-    return {name: ns - calls for name, ns in best.items()}
+        for name, function in functions.items():
+            times = max(3, int(ROUND_NS / timed_chain(chain, function, 3)))
+            without = timed_chain(chain, None, times)
+            added[name].append(timed_chain(chain, function, times) - without)
+    return {name: statistics.median(found) for name, found in added.items()}
 
 
 def resident():
@@ -220,7 +219,7 @@ def main():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     functions = methods()
     walk = whence.statistics().walk
-    print(f"CPython {platform.python_version()}, {walk} walk; best of {ROUNDS} rounds")
+    print(f"CPython {platform.python_version()}, {walk} walk, {ROUNDS} rounds")
     head = ("depth", "case", "method", "ns", "kept bytes", "x ours")
     print("{:>5}  {:<5}  {:<24} {:>11} {:>11} {:>8}".format(*head))
     for depth in DEPTHS:

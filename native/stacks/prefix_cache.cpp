@@ -58,15 +58,16 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost) noexcept {
     store().stacks.count_truncated();
     return kTruncated;
   }
-  // Frames go to their places from the innermost on. A link whose frame is another, or has moved,
-  // ends the common part.
+  // Frames go to their places from the innermost on. What a link knows holds for any frame with the
+  // same code at the same instruction and the same callers, wherever it lies in memory, so only a
+  // frame that differs in that ends the common part.
   std::size_t common = std::min(size_, depth);
   std::size_t at = depth;
   for (auto* frame = innermost; frame != nullptr; frame = cpython::previous(frame), --at) {
     Link& link = links_[at];
-    if (at <= size_ && link.frame == frame && unchanged(link)) continue;
-    common = std::min(common, at - 1);
-    if (link.frame != frame || at > size_) link = {frame, 0, 0, kEmpty, kNoCode};
+    if (at > size_) link = {frame, 0, 0, kEmpty, kNoCode};
+    link.frame = frame;
+    if (at > size_ || !unchanged(link)) common = std::min(common, at - 1);
   }
   size_ = depth;
   return refresh(common + 1);

@@ -14,7 +14,7 @@
 // and one pass inwards-out checks that frame, code and instruction are still the same. The next
 // frame's address is taken from the links and only checked against `previous`, so the loads do not
 // wait for each other: about 1 ns a frame. Where an instruction has moved, the ids from there
-// inwards are looked up again; where the chain itself is another, it is collected and compared from
+// inwards are looked up again; where the chain itself is another, it is compared link by link from
 // the outermost end. Addresses of dead code objects come back with other code, so a cache older
 // than the last death of a captured code object is not used.
 #pragma once
