@@ -18,7 +18,7 @@ endef
 .PHONY: help demo test test-all test-others check format sanitize fuzz bench clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 demo:  ## build whence, run the example and show what it captured
 	$(call ready,$(ENV),)
