@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import sys
 import threading
 
@@ -92,4 +93,5 @@ def test_code_at_the_address_of_dead_code_has_its_own_name():
         exec(f"def {name}(): return capture()", namespace)
         addresses.add(id(namespace[name].__code__))
         assert namespace.pop(name)().frames[0].name == name
-    assert len(addresses) < 2000
+    if "WHENCE_SANITIZED" not in os.environ:  # a sanitizer keeps freed memory back
+        assert len(addresses) < 2000
