@@ -49,7 +49,7 @@ def main() -> None:
         print(f"{count} misses from")
         print(stack)
     table = whence.statistics()
-    print(f"{table.stacks} stacks of {table.codes} functions are kept.")
+    print(f"The table has {table.stacks} entries, for {table.codes} functions.")
 
 
 if __name__ == "__main__":
