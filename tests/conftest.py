@@ -15,7 +15,6 @@ import pytest
 import whence
 
 TESTS = Path(__file__).parent
-SANITIZED = bool(os.environ.get("WHENCE_SANITIZED"))
 
 
 def pytest_addoption(parser):

@@ -5,7 +5,6 @@
 // code objects and offsets.
 #include "cpython/self_test.h"
 
-#include "cpython/code.h"
 #include "cpython/frames.h"
 #include "cpython/frames_public.h"
 #include "cpython/ref.h"

@@ -133,12 +133,11 @@ PyObject* use_walk(PyObject* module, PyObject* arg) {
   if (!fast && std::strcmp(walk, "public") != 0) {
     return PyErr_Format(PyExc_ValueError, "the walk is 'fast' or 'public', not %R", arg);
   }
-  State& state = state_of(module);
-  state.walk_reason = fast ? cpython::self_test(cpython::kLayout) : "asked for";
+  if (!fast) stacks::use_public_walk();
+  const char* reason = fast ? stacks::use_fast_walk_if_trusted() : "asked for";
   if (PyErr_Occurred()) return nullptr;
-  const bool trusted = state.walk_reason == nullptr;
-  stacks::use_walk(trusted ? stacks::Walk::fast : stacks::Walk::by_public_api);
-  return PyBool_FromLong(trusted);
+  state_of(module).walk_reason = reason;
+  return PyBool_FromLong(stacks::walk_in_use() == stacks::Walk::fast);
 }
 
 PyObject* test_layout(PyObject*, PyObject* args) {

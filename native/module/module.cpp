@@ -3,9 +3,7 @@
 // Threads: the importing one. Allocates: the module's state. Fails by: ImportError.
 #include <Python.h>
 
-#include "cpython/layout.h"
 #include "cpython/ref.h"
-#include "cpython/self_test.h"
 #include "cpython/thread.h"
 #include "module/c_api.h"
 #include "module/functions.h"
@@ -45,9 +43,8 @@ int execute(PyObject* module) {
   if (!make_members(module, state)) return -1;
   cpython::remember_main_interpreter();
   if (!stacks::store().codes.attach()) return -1;
-  state.walk_reason = cpython::self_test(cpython::kLayout);
+  state.walk_reason = stacks::use_fast_walk_if_trusted();
   if (PyErr_Occurred()) return -1;
-  stacks::use_walk(state.walk_reason == nullptr ? stacks::Walk::fast : stacks::Walk::by_public_api);
   return 0;
 }
 

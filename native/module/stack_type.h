@@ -16,7 +16,8 @@
 namespace whence::module {
 
 struct StackObject {
-  PyObject_HEAD stacks::StackId id;
+  PyObject_HEAD
+  stacks::StackId id;
   bool detached;
   PyObject* origin;  // another Stack, or nullptr
 };

@@ -5,6 +5,7 @@
 
 #include "cpython/frames.h"
 #include "cpython/frames_public.h"
+#include "cpython/self_test.h"
 #include "stacks/frame_list.h"
 #include "stacks/intern.h"
 #include "stacks/prefix_cache.h"
@@ -50,8 +51,15 @@ StackId capture_some(const cpython::Frame* frame, std::uint32_t limit) noexcept 
 
 }  // namespace
 
-void use_walk(Walk walk) noexcept {
-  walk_now.store(walk, std::memory_order_relaxed);
+void use_public_walk() noexcept {
+  walk_now.store(Walk::by_public_api, std::memory_order_relaxed);
+}
+
+const char* use_fast_walk_if_trusted() noexcept {
+  const char* failure = cpython::self_test(cpython::kLayout);
+  if (PyErr_Occurred()) return failure;
+  walk_now.store(failure == nullptr ? Walk::fast : Walk::by_public_api, std::memory_order_relaxed);
+  return failure;
 }
 
 Walk walk_in_use() noexcept {

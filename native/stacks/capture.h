@@ -19,7 +19,10 @@ inline constexpr std::uint32_t kNoLimit = 0xFFFFFFFF;
 // How frames are walked. `fast` follows CPython's own frames; `by_public_api` makes frame objects.
 enum class Walk : std::uint8_t { by_public_api, fast };
 
-void use_walk(Walk walk) noexcept;
+void use_public_walk() noexcept;
+// Runs the self-test and walks fast if it passes, by the public API if not. nullptr or the reason,
+// as cpython::self_test() gives it, perhaps with an exception set; then nothing has changed.
+[[nodiscard]] const char* use_fast_walk_if_trusted() noexcept;
 [[nodiscard]] Walk walk_in_use() noexcept;
 
 // `skip` leaves out that many innermost frames; `limit` keeps at most that many of the others.

@@ -205,7 +205,8 @@ PyObject* allow_allocations(PyObject*, PyObject*) {
 
 // An object that captures while it is being freed.
 struct Dying {
-  PyObject_HEAD PyObject* report;  // a list
+  PyObject_HEAD
+  PyObject* report;  // a list
 };
 
 PyObject* dying_new(PyTypeObject* type, PyObject* args, PyObject*) {
