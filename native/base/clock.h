@@ -1,0 +1,66 @@
+// clock.h: the time, as cheaply as this machine gives it.
+//
+// Threads: any. choose_clock() once, before the first reading that matters.
+// Allocates: never.
+// Fails by: falling back to the monotonic clock, which is always there.
+//
+// A reading is a number of ticks: of the processor's own counter where that runs at one rate on all
+// cores, else nanoseconds of the monotonic clock. Readings are kept as they are; pairs of (ticks,
+// nanoseconds) taken now and then are what turns them into time later.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace whence::base {
+
+enum class ClockKind : std::uint32_t { monotonic = 1, tsc = 2, arm_counter = 3 };
+
+namespace detail {
+extern ClockKind clock_kind;
+}
+
+[[nodiscard]] inline std::uint64_t nanoseconds(clockid_t clock) noexcept {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+[[nodiscard]] inline std::uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+  if (detail::clock_kind == ClockKind::tsc) [[likely]]
+    return __rdtsc();
+#elif defined(__aarch64__)
+  if (detail::clock_kind == ClockKind::arm_counter) [[likely]] {
+    std::uint64_t value;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+  }
+#endif
+  return nanoseconds(CLOCK_MONOTONIC);
+}
+
+struct ClockPair {
+  std::uint64_t ticks;
+  std::uint64_t monotonic;  // nanoseconds
+};
+
+// The tightest of a few attempts: an interrupt between the two readings would shift the pair.
+[[nodiscard]] ClockPair read_clocks() noexcept;
+
+// Uses the processor's counter if it is fit for it and the kernel trusts it too. Once chosen, the
+// kind stays for the life of the process, because readings of two kinds do not mix.
+ClockKind choose_clock(bool kernel_trusts_counter) noexcept;
+
+// Ticks in a second, from a pair taken at choose_clock() and one taken now. At least 200 us lie
+// between the two: a few hundred parts in a million, good enough until a recording has pairs of its
+// own.
+[[nodiscard]] std::uint64_t estimate_frequency() noexcept;
+
+}  // namespace whence::base

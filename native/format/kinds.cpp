@@ -1,0 +1,68 @@
+// kinds.cpp: see kinds.h.
+#include "format/kinds.h"
+
+#include "format/records/allocation.h"
+#include "format/records/call.h"
+#include "format/records/code.h"
+#include "format/records/counter.h"
+#include "format/records/gc.h"
+#include "format/records/handle.h"
+#include "format/records/info.h"
+#include "format/records/lost.h"
+#include "format/records/mark.h"
+#include "format/records/span.h"
+#include "format/records/string.h"
+#include "format/records/task.h"
+#include "format/records/thread.h"
+
+namespace whence::format {
+namespace {
+
+constexpr std::array kAll = {
+    &Return::kKind,      &Unwind::kKind,     &Yield::kKind,       &CReturn::kKind,
+    &Call::kKind,        &Resume::kKind,     &Throw::kKind,       &CCall::kKind,
+    &Mark::kKind,        &Counter::kKind,    &RealCounter::kKind, &GcBegin::kKind,
+    &GcEnd::kKind,       &SpanBegin::kKind,  &SpanEnd::kKind,     &SpanError::kKind,
+    &SpanEndAway::kKind, &SpanTags::kKind,   &Thread::kKind,      &ThreadName::kKind,
+    &ThreadEnd::kKind,   &Owner::kKind,      &Task::kKind,        &TaskSwitch::kKind,
+    &String::kKind,      &StringPart::kKind, &Info::kKind,        &Code::kKind,
+    &Stack::kKind,       &Allocation::kKind, &Free::kKind,        &HandleTable::kKind,
+    &HandleEvent::kKind, &Lost::kKind,
+};
+
+constexpr bool fits(const Kind& kind) noexcept {
+  const std::size_t count = kind.count();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool last_of_body = shape_of(kind.code) == kBody && i == count - 1;
+    if ((kind.fields[i].type == Field::bytes) != last_of_body) return false;
+  }
+  return shape_of(kind.code) == kBody ? count >= 1 : count == shape_of(kind.code);
+}
+
+constexpr std::array<const Kind*, 256> make_table() noexcept {
+  std::array<const Kind*, 256> table{};
+  for (const Kind* kind : kAll) table[kind->code] = kind;
+  return table;
+}
+
+constexpr std::array<const Kind*, 256> kTable = make_table();
+
+constexpr bool table_is_sound() noexcept {
+  for (const Kind* kind : kAll) {
+    if (kTable[kind->code] != kind || !fits(*kind)) return false;  // a number twice, a wrong shape
+  }
+  return true;
+}
+static_assert(table_is_sound());
+
+}  // namespace
+
+const Kind* kind_of(std::uint8_t code) noexcept {
+  return kTable[code];
+}
+
+std::span<const Kind* const> all_kinds() noexcept {
+  return kAll;
+}
+
+}  // namespace whence::format
