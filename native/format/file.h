@@ -85,7 +85,7 @@ struct FileHeader {
   std::array<std::uint64_t, kReasons> dropped;  // events, by reason
   std::uint64_t names_lost;                     // names that found no room; their events have none
   std::array<std::uint8_t, 180> reserved_too;
-  std::uint32_t closing_checksum;  // of everything from `state` on; 0 while recording
+  std::uint32_t closing_checksum;  // of everything from `state` on; 0 until it is closed
 };
 
 static_assert(offsetof(FileHeader, file_id) == 16 && offsetof(FileHeader, chunk_size) == 32);

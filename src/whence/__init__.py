@@ -4,9 +4,10 @@ Where did this time, this memory, this error come from?
 """
 
 from whence import _environment, generated
-from whence._core import Stack, capture
+from whence._core import Stack, capture, counter, mark, span
 from whence._frame import Frame
 from whence._include import get_include
+from whence._record import record
 from whence._statistics import statistics
 from whence._symbolize import symbolize, to_json
 
@@ -15,8 +16,12 @@ __all__ = [
     "Stack",
     "__version__",
     "capture",
+    "counter",
     "generated",
     "get_include",
+    "mark",
+    "record",
+    "span",
     "statistics",
     "symbolize",
     "to_json",
