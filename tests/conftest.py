@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import subprocess
@@ -70,20 +71,30 @@ def run_python():
     return run
 
 
-@pytest.fixture(scope="session")
-def rude(tmp_path_factory):
-    """The test extension written against whence.h, compiled like a user would."""
-    folder = tmp_path_factory.mktemp("rude")
-    target = folder / ("rude" + sysconfig.get_config_var("EXT_SUFFIX"))
+def compile_extension(folder, name, *flags):
+    """Compile a test extension like a user would, and import it."""
+    target = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     quiet = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     command = ["c++", "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-pthread"]
-    command += ["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"]
+    command += ["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", *flags]
     command += [f"-I{whence.get_include()}", "-isystem", sysconfig.get_path("include")]
-    command += [str(TESTS / "native" / "rude.cpp"), "-o", str(target)]
+    command += [str(TESTS / "native" / f"{name}.cpp"), "-o", str(target)]
     subprocess.run(command, check=True, env=quiet)
     sys.path.insert(0, str(folder))
     try:
-        import rude
+        return importlib.import_module(name)
     finally:
         sys.path.remove(str(folder))
-    return rude
+
+
+@pytest.fixture(scope="session")
+def rude(tmp_path_factory):
+    """The test extension written against whence.h: threads, forks, exits."""
+    return compile_extension(tmp_path_factory.mktemp("rude"), "rude")
+
+
+@pytest.fixture(scope="session")
+def faults(tmp_path_factory):
+    """The fault shim: lets whence's Nth system call fail."""
+    native = f"-I{TESTS.parent / 'native'}"
+    return compile_extension(tmp_path_factory.mktemp("faults"), "faults", native)

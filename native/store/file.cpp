@@ -24,9 +24,10 @@ constexpr unsigned kMode = 0600;
 
 int open_new(const char* path) noexcept {
   int file = -1;
-  do {
+  for (int attempt = 0; attempt < base::kMostInterruptions; ++attempt) {
     file = system.open(path, kFlags, kMode);
-  } while (file < 0 && errno == EINTR);
+    if (file >= 0 || errno != EINTR) break;
+  }
   return file;
 }
 
@@ -72,12 +73,13 @@ int File::create(const char* path, bool overwrite) noexcept {
 
 int File::reserve(std::uint64_t offset, std::size_t size) noexcept {
   if (exceeds_limit(offset + size)) return EFBIG;
-  while (!writes_zeros_) {
+  for (int attempt = 0; !writes_zeros_; ++attempt) {
     if (system.fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0) {
       return 0;
     }
     if (errno == EOPNOTSUPP || errno == ENOSYS) writes_zeros_ = true;
-    if (!writes_zeros_ && errno != EINTR) return errno;
+    if (writes_zeros_) break;
+    if (errno != EINTR || attempt == base::kMostInterruptions) return errno;
   }
   return write_zeros(offset, size);
 }

@@ -102,7 +102,11 @@ int Store::start(const Options& options) noexcept {
   chunks_.clear();
   state_ = State::on;
   if (++last_generation_ == 0) ++last_generation_;
-  if (const int error = map_header()) fail(reason_of(error), error);
+  if (const int error = map_header()) {
+    fail(reason_of(error), error);
+    file_.close();
+    base::system.unlink(options.path);  // nothing can be read from it
+  }
   generation_.store(last_generation_, std::memory_order_release);
   return 0;
 }
