@@ -25,7 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "probes": {"base", "format", "store", "cpython", "stacks"},
     "session": {"base", "format", "store", "cpython", "stacks", "probes"},
     "module": {
-        *("base", "read", "cpython", "stacks", "probes", "session", "include"),
+        *("base", "format", "read", "cpython", "stacks", "probes", "session", "include"),
     },
     "include": set(),
     "fuzz": {"base", "format", "read", "stacks"},

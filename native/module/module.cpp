@@ -7,6 +7,7 @@
 #include "cpython/thread.h"
 #include "module/c_api.h"
 #include "module/functions.h"
+#include "module/reader_type.h"
 #include "module/stack_type.h"
 #include "module/state.h"
 #include "stacks/capture.h"
@@ -23,14 +24,18 @@ bool make_members(PyObject* module, State& state) noexcept {
   state.frame_type =
       reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(frame_module.get(), "Frame"));
   state.stack_type = make_stack_type(module);
+  state.reader_type = make_reader_type(module);
+  state.reader_iterator_type = make_reader_iterator_type(module);
   state.skip = PyUnicode_InternFromString("skip");
   state.limit = PyUnicode_InternFromString("limit");
   state.origin = PyUnicode_InternFromString("origin");
   if (!state.frame_type || !state.stack_type || !state.skip || !state.limit || !state.origin) {
     return false;
   }
+  if (!state.reader_type || !state.reader_iterator_type) return false;
   const Ref<> c_api(make_c_api());
   return c_api && PyModule_AddObjectRef(module, "_c_api", c_api.get()) == 0 &&
+         PyModule_AddType(module, state.reader_type) == 0 &&
          PyModule_AddType(module, state.stack_type) == 0;
 }
 
@@ -51,6 +56,8 @@ int execute(PyObject* module) {
 int traverse(PyObject* module, visitproc visit, void* arg) {
   const State& state = state_of(module);
   Py_VISIT(state.stack_type);
+  Py_VISIT(state.reader_type);
+  Py_VISIT(state.reader_iterator_type);
   Py_VISIT(state.frame_type);
   return 0;
 }
@@ -60,6 +67,8 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
 void release(void* module) {
   State& state = state_of(static_cast<PyObject*>(module));
   Py_CLEAR(state.stack_type);
+  Py_CLEAR(state.reader_type);
+  Py_CLEAR(state.reader_iterator_type);
   Py_CLEAR(state.frame_type);
   Py_CLEAR(state.skip);
   Py_CLEAR(state.limit);
