@@ -77,21 +77,24 @@ PyObject* gc_event(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   Py_RETURN_NONE;
 }
 
-// Runs in the place of Thread._bootstrap_inner, which `original` is: a new thread is met and named
-// before it runs, and its name is read once more when it has run. Adds no Python frame.
-void name_this_thread(PyObject* thread) noexcept {
+// Meets this thread, and tells its name unless it is the one told before. The name, or nothing.
+Ref<> name_this_thread(PyObject* thread, PyObject* before) noexcept {
   const cpython::PendingAside aside;
-  const std::uint32_t number = store::store().this_thread(false);
-  const Ref<> name(number != 0 ? PyObject_GetAttrString(thread, "_name") : nullptr);
-  if (name && PyUnicode_Check(name.get())) {
+  if (!store::store().active() || store::store().this_thread(false) == 0) return {};
+  Ref<> name(PyObject_GetAttrString(thread, "_name"));
+  if (!name || !PyUnicode_Check(name.get())) return {};
+  if (before == nullptr || PyUnicode_Compare(name.get(), before) != 0) {
     store::store().name_thread(store::detail::this_cursor->os_id, probes::name_of(name.get()));
   }
+  return name;
 }
 
+// Runs in the place of Thread._bootstrap_inner, which `original` is: a new thread is met and named
+// before it runs, and its name is read once more when it has run. Adds no Python frame.
 PyObject* run_thread(PyObject* original, PyObject* thread) {
-  if (store::store().active()) name_this_thread(thread);
+  const Ref<> name = name_this_thread(thread, nullptr);
   PyObject* result = PyObject_CallOneArg(original, thread);
-  if (store::store().active()) name_this_thread(thread);
+  name_this_thread(thread, name.get());
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "module/c_api.h"
 #include "module/event_functions.h"
 #include "module/functions.h"
+#include "module/reader_type.h"
 #include "module/recorder_functions.h"
 #include "module/span_type.h"
 #include "module/stack_type.h"
@@ -28,6 +29,8 @@ bool make_members(PyObject* module, State& state) noexcept {
       reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(frame_module.get(), "Frame"));
   state.stack_type = make_stack_type(module);
   state.span_type = make_span_type(module);
+  state.reader_type = make_reader_type(module);
+  state.reader_iterator_type = make_reader_iterator_type(module);
   state.skip = PyUnicode_InternFromString("skip");
   state.limit = PyUnicode_InternFromString("limit");
   state.origin = PyUnicode_InternFromString("origin");
@@ -35,10 +38,12 @@ bool make_members(PyObject* module, State& state) noexcept {
       !state.origin) {
     return false;
   }
+  if (!state.reader_type || !state.reader_iterator_type) return false;
   const Ref<> c_api(make_c_api());
   const Ref<> system(make_system_capsule());
   return c_api && system && PyModule_AddObjectRef(module, "_c_api", c_api.get()) == 0 &&
          PyModule_AddObjectRef(module, "_system", system.get()) == 0 &&
+         PyModule_AddType(module, state.reader_type) == 0 &&
          PyModule_AddType(module, state.stack_type) == 0 &&
          PyModule_AddType(module, state.span_type) == 0 &&
          PyModule_AddFunctions(module, recorder_functions) == 0 &&
@@ -64,6 +69,8 @@ int execute(PyObject* module) {
 int traverse(PyObject* module, visitproc visit, void* arg) {
   const State& state = state_of(module);
   Py_VISIT(state.stack_type);
+  Py_VISIT(state.reader_type);
+  Py_VISIT(state.reader_iterator_type);
   Py_VISIT(state.frame_type);
   Py_VISIT(state.span_type);
   Py_VISIT(state.on_long_span);
@@ -75,6 +82,8 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
 void release(void* module) {
   State& state = state_of(static_cast<PyObject*>(module));
   Py_CLEAR(state.stack_type);
+  Py_CLEAR(state.reader_type);
+  Py_CLEAR(state.reader_iterator_type);
   Py_CLEAR(state.frame_type);
   Py_CLEAR(state.span_type);
   Py_CLEAR(state.on_long_span);

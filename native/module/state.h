@@ -11,6 +11,8 @@ namespace whence::module {
 struct State {
   PyTypeObject* stack_type;
   PyTypeObject* span_type;
+  PyTypeObject* reader_type;
+  PyTypeObject* reader_iterator_type;
   PyTypeObject* frame_type;  // whence.Frame, a named tuple
   PyObject* skip;            // interned argument names
   PyObject* limit;

@@ -138,6 +138,8 @@ int Store::stop() noexcept {
   const base::ClockPair end = base::read_clocks();
   header_->end_ticks = end.ticks;
   header_->end_monotonic = end.monotonic;
+  header_->produced = sealed_events_ + header_->journal.after;
+  for (const std::uint64_t dropped : header_->dropped) header_->produced += dropped;
   if (state_ == State::on) header_->state = FileState::closed;
   seal_closing(*header_);
   if (header_ != &spare_header_) {

@@ -118,6 +118,11 @@ int Store::dump(int file) noexcept {
   std::uint64_t& overwritten = header.dropped[static_cast<std::size_t>(Reason::ring)];
   overwritten += header.journal.after;
   header.journal = {};
+  header.produced = 0;
+  for (const std::uint64_t dropped : header.dropped) header.produced += dropped;
+  for (std::uint32_t i = 0; i < snapshot.count; ++i) {
+    header.produced += Committed::from(snapshot.entries[i].word).events;
+  }
   header.layout = format::Layout::compact;
   std::uint64_t place = header.header_size;
   int error = 0;

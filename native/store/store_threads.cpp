@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "base/clock.h"
@@ -46,6 +47,7 @@ thread_local constinit Identity last_identity = {0, 0};
 
 Cursor* Store::refill(Cursor* cursor, std::size_t size, std::uint64_t events) noexcept {
   if (cursor != nullptr) cursor->leave();
+  size = std::max(size, format::kLongestCompact);  // what enter() asks for
   for (;;) {
     if (!cursors_.same_process()) return nullptr;
     {

@@ -8,11 +8,14 @@ from whence._core import Stack, capture, counter, mark, span
 from whence._frame import Frame
 from whence._include import get_include
 from whence._record import record
+from whence._recording import Recording, RecordingError, open
 from whence._statistics import statistics
 from whence._symbolize import symbolize, to_json
 
 __all__ = [
     "Frame",
+    "Recording",
+    "RecordingError",
     "Stack",
     "__version__",
     "capture",
@@ -20,6 +23,7 @@ __all__ = [
     "generated",
     "get_include",
     "mark",
+    "open",
     "record",
     "span",
     "statistics",

@@ -10,6 +10,7 @@ from whence import _core
 
 _thread_hook: object = None
 _thread_original: object = None
+_names: dict[int | None, str] = {}  # by native id
 
 
 def watch_gc() -> None:
@@ -30,6 +31,7 @@ def watch_threads() -> None:
         _thread_original = threading.Thread.__dict__["_bootstrap_inner"]
         _thread_hook = _core.make_thread_hook(_thread_original)
         threading.Thread._bootstrap_inner = _thread_hook  # type: ignore[attr-defined]  # noqa: SLF001
+    _names.clear()
     name_threads()
 
 
@@ -43,6 +45,9 @@ def ignore_threads() -> None:
 
 
 def name_threads() -> None:
+    """Tell the names of the threads that run, as far as they are not told yet."""
     for thread in threading.enumerate():
-        if thread.native_id is not None:
-            _core.name_thread(thread.native_id, str(thread.name))
+        known = _names.get(thread.native_id)
+        if thread.native_id is not None and known != thread.name:
+            _names[thread.native_id] = thread.name
+            _core.name_thread(thread.native_id, thread.name)

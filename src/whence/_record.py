@@ -179,17 +179,15 @@ class record:  # noqa: N801
 
     def _tell(self) -> None:
         """Facts about the program: its name, not its arguments."""
-        import platform  # noqa: PLC0415
-
         import whence  # noqa: PLC0415
 
         name = sys.argv[0] if getattr(sys, "argv", None) else ""
         facts = {
             "program": os.path.basename(name),  # noqa: PTH119
-            "python": platform.python_version(),
-            "implementation": platform.python_implementation(),
+            "python": sys.version.split()[0],
+            "implementation": sys.implementation.name,
             "whence": whence.__version__,
-            "platform": f"{sys.platform}-{platform.machine()}",
+            "platform": f"{sys.platform}-{os.uname().machine}",
         }
         for key, value in facts.items():
             _core.tell(key, value.encode("utf-8", "replace").decode())
@@ -232,7 +230,7 @@ class record:  # noqa: N801
             return
         try:
             if self._pack and self.path is not None:
-                _pack(file, self.path)
+                _pack(file, self.path, self._keep)
         finally:
             os.close(file)
 
@@ -278,11 +276,10 @@ def _reason(error: int) -> str:
     return names.get(error, "memory" if error == errno.ENOMEM else "io")
 
 
-def _pack(file: int, path: str) -> None:
-    """Pack a closed recording in place; one that cannot be packed stays as it is."""
+def _pack(file: int, path: str, keep: int = 0) -> None:
     from whence import _packing  # noqa: PLC0415
 
-    _packing.pack(file, path)
+    _packing.pack(file, path, keep)
 
 
 def _pack_path(path: str) -> None:

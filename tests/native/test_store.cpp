@@ -268,6 +268,22 @@ TEST(an_existing_file_stays_unless_told_and_links_are_not_followed) {
   CHECK(!store::store().active());
 }
 
+TEST(small_bodies_fill_a_chunk_to_its_end) {
+  const std::string path = start("bodies", {.chunk_size = 4096});
+  const std::uint64_t name = named("number");
+  const std::uint8_t tags[100] = {};
+  for (std::size_t n = 1; n <= 20'000; ++n) {
+    const std::span<const std::uint8_t> some(tags, n % 100);
+    CHECK(store::write_body(format::body_size(n, some.size()), [&](std::uint8_t* out) {
+      return format::SpanTags::encode(out, n, some);
+    }));
+    if (n % 7 == 0) CHECK(count(name, static_cast<std::int64_t>(n / 7)));
+  }
+  finish();
+  const Found found = read_back(path);
+  CHECK(found.good && found.events == 20'000 / 7 && consecutive(found.values.begin()->second));
+}
+
 TEST(a_record_larger_than_a_chunk_is_refused) {
   const std::string path = start("large", {.chunk_size = 4096});
   CHECK(!store::write_body(5000, [](std::uint8_t* out) { return out; }));

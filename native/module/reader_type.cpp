@@ -1,0 +1,338 @@
+// reader_type.cpp: see reader_type.h. src/whence/_core.pyi says what each method does.
+#include "module/reader_type.h"
+
+#include <errno.h>
+
+#include <new>
+#include <utility>
+
+#include "module/pack_callbacks.h"
+#include "module/state.h"
+#include "read/rewrite.h"
+#include "read/totals.h"
+
+namespace whence::module {
+namespace {
+
+using cpython::Ref;
+
+// Nobody closes a reader that is busy.
+class LetGilGo {
+ public:
+  explicit LetGilGo(ReaderObject* reader) noexcept : reader_(reader) {
+    ++reader_->busy;
+    saved_ = PyEval_SaveThread();
+  }
+  ~LetGilGo() {
+    PyEval_RestoreThread(saved_);
+    --reader_->busy;
+  }
+  LetGilGo(const LetGilGo&) = delete;
+  LetGilGo& operator=(const LetGilGo&) = delete;
+
+ private:
+  ReaderObject* reader_;
+  PyThreadState* saved_;
+};
+
+// Opens what the arguments name; false with Python's error set.
+bool open_source(ReaderObject* self, PyObject* from) {
+  read::Input input = read::Input::of_memory({});
+  if (PyLong_Check(from)) {
+    const long file = PyLong_AsLong(from);
+    if (file == -1 && PyErr_Occurred()) return false;
+    input = read::Input::of_file(static_cast<int>(file));
+  } else {
+    if (PyObject_GetBuffer(from, &self->buffer, PyBUF_SIMPLE) < 0) return false;
+    input = read::Input::of_memory({static_cast<const std::uint8_t*>(self->buffer.buf),
+                                    static_cast<std::size_t>(self->buffer.len)});
+  }
+  auto reading = std::make_unique<Reading>(read::Source(input, {call_unpack, self->unpack}));
+  reading->opened = reading->source.open();
+  if (reading->opened == read::Opened::good) {
+    reading->timeline = read::Timeline(reading->source);
+    if (!reading->names.fill(reading->source)) return false;
+  }
+  self->reading = reading.release();
+  return true;
+}
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  PyObject *from, *callable;
+  if (keywords != nullptr && PyDict_GET_SIZE(keywords) != 0) {
+    PyErr_SetString(PyExc_TypeError, "Reader() takes no keyword arguments");
+    return nullptr;
+  }
+  if (!PyArg_ParseTuple(args, "OO:Reader", &from, &callable)) return nullptr;
+  Ref<> made(type->tp_alloc(type, 0));
+  if (!made) return nullptr;
+  ReaderObject* self = as_reader(made.get());
+  self->unpack = Py_NewRef(callable);
+  try {
+    return open_source(self, from) ? made.release() : nullptr;
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+}
+
+void let_go(ReaderObject* self) noexcept {
+  delete std::exchange(self->reading, nullptr);
+  PyBuffer_Release(&self->buffer);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(as_reader(object)->unpack);
+  return 0;
+}
+
+// The reading goes with the function that it would call.
+int clear(PyObject* object) {
+  if (as_reader(object)->busy != 0) return 0;
+  let_go(as_reader(object));
+  Py_CLEAR(as_reader(object)->unpack);
+  return 0;
+}
+
+void dealloc(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  PyTypeObject* type = Py_TYPE(object);
+  static_cast<void>(clear(object));
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* close(PyObject* object, PyObject*) {
+  if (as_reader(object)->busy != 0) {
+    PyErr_SetString(PyExc_ValueError, "the recording is being read by another thread");
+    return nullptr;
+  }
+  let_go(as_reader(object));
+  Py_RETURN_NONE;
+}
+
+const char* name_of(read::Opened opened) noexcept {
+  switch (opened) {
+    case read::Opened::good: return "good";
+    case read::Opened::not_a_recording: return "not_a_recording";
+    case read::Opened::cut_short: return "cut_short";
+    case read::Opened::too_new: return "too_new";
+    case read::Opened::damaged: break;
+  }
+  return "damaged";
+}
+
+const char* name_of(const read::Source& source) noexcept {
+  if (!source.closing_is_good()) return "damaged";
+  switch (source.header().state) {
+    case format::FileState::recording: return "recording";
+    case format::FileState::closed: return "closed";
+    case format::FileState::ended: return "ended";
+  }
+  return "damaged";
+}
+
+PyObject* header(PyObject* object, PyObject*) try {
+  Reading* reading = as_reader(object)->reading;
+  if (reading == nullptr) {
+    static_cast<void>(reading_of(object));
+    return nullptr;
+  }
+  const format::FileHeader& file = reading->source.header();
+  const bool good = reading->opened == read::Opened::good;
+  const auto duration =
+      good ? reading->timeline.at(read::last_ticks(reading->source)) : std::int64_t{0};
+  return Py_BuildValue(
+      "{ss s(ii) sN sI sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened",
+      name_of(reading->opened), "version", int{file.major}, int{file.minor}, "file_id",
+      PyBytes_FromStringAndSize(reinterpret_cast<const char*>(file.file_id.data()),
+                                static_cast<Py_ssize_t>(file.file_id.size())),
+      "chunk_size", file.chunk_size, "compact",
+      reading->source.compact() ? Py_True : Py_False, "clock", file.clock, "pid", file.pid,
+      "start_wall", static_cast<unsigned long long>(file.start_wall), "max_size",
+      static_cast<unsigned long long>(file.max_size), "keep",
+      static_cast<unsigned long long>(file.keep), "state", name_of(reading->source), "reason",
+      format::reason_name(file.reason), "error", file.error, "size",
+      static_cast<unsigned long long>(reading->source.input().size()), "packed",
+      reading->source.packed() ? Py_True : Py_False, "duration", static_cast<long long>(duration),
+      "chunks", static_cast<Py_ssize_t>(reading->source.entries().size()));
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+PyObject* threads(PyObject* object, PyObject*) try {
+  Reading* reading = reading_of(object);
+  Ref<> list(reading != nullptr ? PyList_New(0) : nullptr);
+  if (!list) return nullptr;
+  for (const read::ThreadEntry& thread : reading->names.threads()) {
+    const Ref<> name = reading->objects.text(thread.name);
+    const auto time = [&](bool known, std::uint64_t ticks) {
+      return known ? PyLong_FromLongLong(reading->timeline.at(ticks)) : Py_NewRef(Py_None);
+    };
+    if (!name) return nullptr;
+    const Ref<> item(Py_BuildValue(
+        "KKONN", static_cast<unsigned long long>(thread.id),
+        static_cast<unsigned long long>(thread.os_id), name.get(),
+        time(!thread.known, thread.start_ticks),
+        time(thread.end_ticks.has_value(), thread.end_ticks.value_or(0))));
+    if (!item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
+  }
+  return list.release();
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+PyObject* info(PyObject* object, PyObject* key) {
+  Reading* reading = reading_of(object);
+  if (reading == nullptr) return nullptr;
+  const char* name = PyUnicode_AsUTF8(key);
+  if (name == nullptr) return nullptr;
+  const std::string* value = reading->names.info(name);
+  return value != nullptr ? decode_text(*value).release() : Py_NewRef(Py_None);
+}
+
+bool as_id(PyObject* number, std::uint64_t& id) noexcept {
+  id = PyLong_AsUnsignedLongLong(number);
+  return id != ~std::uint64_t{0} || !PyErr_Occurred();
+}
+
+PyObject* code(PyObject* object, PyObject* number) try {
+  Reading* reading = reading_of(object);
+  std::uint64_t id;
+  if (reading == nullptr || !as_id(number, id)) return nullptr;
+  const read::CodeEntry* entry = reading->names.code(id);
+  if (entry == nullptr) Py_RETURN_NONE;
+  return Py_BuildValue("NNNL", reading->objects.text(entry->name).release(),
+                       reading->objects.text(entry->qualname).release(),
+                       reading->objects.text(entry->filename).release(),
+                       static_cast<long long>(entry->first_line));
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+PyObject* stack(PyObject* object, PyObject* number) {
+  Reading* reading = reading_of(object);
+  std::uint64_t id;
+  if (reading == nullptr || !as_id(number, id)) return nullptr;
+  const read::StackEntry* entry = reading->names.stack(id);
+  if (entry == nullptr) Py_RETURN_NONE;
+  return Py_BuildValue("KKL", static_cast<unsigned long long>(entry->parent),
+                       static_cast<unsigned long long>(entry->code),
+                       static_cast<long long>(entry->offset));
+}
+
+Ref<> totals_dict(const Reading& reading, const read::Totals& totals) {
+  Ref<> dropped(PyDict_New()), problems(PyList_New(0));
+  if (!dropped || !problems) return {};
+  for (std::size_t i = 0; i < format::kReasons; ++i) {
+    if (totals.dropped[i] == 0) continue;
+    const Ref<> count(PyLong_FromUnsignedLongLong(totals.dropped[i]));
+    const char* name = format::reason_name(static_cast<format::Reason>(i));
+    if (!count || PyDict_SetItemString(dropped.get(), name, count.get()) < 0) return {};
+  }
+  for (const read::Problem& problem : totals.problems.list()) {
+    const Ref<> item(Py_BuildValue("Ks", static_cast<unsigned long long>(problem.offset),
+                                   problem.what));
+    if (!item || PyList_Append(problems.get(), item.get()) < 0) return {};
+  }
+  using Count = unsigned long long;
+  return Ref<>(Py_BuildValue(
+      "{sK sK sK sK sK sK sO sK sK sO sK}", "chunks", static_cast<Count>(totals.chunks),
+      "chunks_damaged", static_cast<Count>(totals.chunks_damaged), "records",
+      static_cast<Count>(totals.records), "unknown", static_cast<Count>(totals.unknown),
+      "produced", static_cast<Count>(totals.produced()), "recorded",
+      static_cast<Count>(totals.recorded), "dropped", dropped.get(), "names",
+      static_cast<Count>(totals.names_lost), "names_left_out",
+      static_cast<Count>(reading.names.left_out()), "problems", problems.get(), "more_problems",
+      static_cast<Count>(totals.problems.more())));
+}
+
+PyObject* totals(PyObject* object, PyObject*) try {
+  Reading* reading = reading_of(object);
+  if (reading == nullptr) return nullptr;
+  read::Totals counted;
+  {
+    const LetGilGo released(as_reader(object));
+    counted = read::count(reading->source);
+  }
+  return counted.aborted ? nullptr : totals_dict(*reading, counted).release();
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+PyObject* rewrite(PyObject* object, PyObject* args) try {
+  Reading* reading = reading_of(object);
+  int file;
+  PyObject* callable;
+  unsigned long long keep;
+  if (reading == nullptr || !PyArg_ParseTuple(args, "iOK:rewrite", &file, &callable, &keep)) {
+    return nullptr;
+  }
+  read::RewriteOptions options;
+  if (callable != Py_None) options.pack = {call_pack, callable};
+  options.keep = keep;
+  read::Rewritten done;
+  {
+    const LetGilGo released(as_reader(object));
+    done = read::rewrite(reading->source, file, options);
+  }
+  if (done.aborted) return nullptr;
+  if (done.error != 0) {
+    errno = done.error;
+    return PyErr_SetFromErrno(PyExc_OSError);
+  }
+  return totals_dict(*reading, done.totals).release();
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+template <Yield kYield>
+PyObject* iterate(PyObject* object, PyObject*) {
+  PyObject* module = PyType_GetModule(Py_TYPE(object));
+  if (module == nullptr) return nullptr;
+  return new_reader_iterator(state_of(module).reader_iterator_type, object, kYield);
+}
+
+PyMethodDef methods[] = {
+    {"header", header, METH_NOARGS, "header($self, /)\n--\n\n"},
+    {"threads", threads, METH_NOARGS, "threads($self, /)\n--\n\n"},
+    {"info", info, METH_O, "info($self, key, /)\n--\n\n"},
+    {"code", code, METH_O, "code($self, id, /)\n--\n\n"},
+    {"stack", stack, METH_O, "stack($self, id, /)\n--\n\n"},
+    {"totals", totals, METH_NOARGS, "totals($self, /)\n--\n\n"},
+    {"rewrite", rewrite, METH_VARARGS, "rewrite($self, file, pack, keep, /)\n--\n\n"},
+    {"records", iterate<Yield::records>, METH_NOARGS, "records($self, /)\n--\n\n"},
+    {"spans", iterate<Yield::spans>, METH_NOARGS, "spans($self, /)\n--\n\n"},
+    {"counters", iterate<Yield::counters>, METH_NOARGS, "counters($self, /)\n--\n\n"},
+    {"collections", iterate<Yield::collections>, METH_NOARGS, "collections($self, /)\n--\n\n"},
+    {"close", close, METH_NOARGS, "close($self, /)\n--\n\n"},
+    {},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(create)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_methods, methods},
+    {},
+};
+
+PyType_Spec spec = {"whence._core.Reader", sizeof(ReaderObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, slots};
+
+}  // namespace
+
+Reading* reading_of(PyObject* reader) noexcept {
+  Reading* reading = as_reader(reader)->reading;
+  if (reading != nullptr && reading->opened == read::Opened::good) return reading;
+  PyErr_SetString(PyExc_ValueError, reading == nullptr ? "the recording is closed"
+                                                       : "this is not a recording");
+  return nullptr;
+}
+
+PyTypeObject* make_reader_type(PyObject* module) noexcept {
+  return reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+}
+
+}  // namespace whence::module

@@ -1,0 +1,42 @@
+// cursor.h: the records of a recording, one after the other.
+//
+// Threads: a cursor belongs to one. Allocates: as a Loader; one chunk is in memory at a time.
+// Fails by: Next; what is damaged is stepped over (see totals.h for what that was).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "format/decode.h"
+#include "read/loader.h"
+
+namespace whence::read {
+
+enum class Select { all, metadata, events };
+[[nodiscard]] constexpr bool is_selected(const Entry& entry, Select select) noexcept {
+  return select == Select::all ||
+         (select == Select::metadata) == (entry.what == format::ChunkClass::metadata);
+}
+
+enum class Next { record, end, aborted };
+
+class Cursor {
+ public:
+  Cursor(const Source& source, Select select) noexcept
+      : source_(source), loader_(source), select_(select) {}
+
+  // The record is valid until the next call.
+  [[nodiscard]] Next next(format::Record& record);
+  // Counts chunks: another number, another chunk.
+  [[nodiscard]] std::size_t place() const noexcept { return next_entry_; }
+
+ private:
+  const Source& source_;
+  Loader loader_;
+  Select select_;
+  std::size_t next_entry_ = 0;
+  Chunk chunk_{};
+  std::optional<format::Decoder> decoder_;
+};
+
+}  // namespace whence::read

@@ -1,0 +1,88 @@
+// timeline.cpp: see timeline.h. FORMAT.md, "Time", is the rule that this follows.
+#include "read/timeline.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace whence::read {
+namespace {
+
+using base::ClockPair;
+__extension__ typedef unsigned __int128 Wide;
+
+constexpr std::uint64_t kShortestBase = 1'000'000;  // nanoseconds
+
+std::uint64_t scale(std::uint64_t ticks, ClockPair rate) noexcept {
+  const Wide scaled = Wide{ticks} * rate.monotonic / rate.ticks;
+  constexpr Wide kMost = std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::uint64_t>(std::min(scaled, kMost));
+}
+
+ClockPair between(const ClockPair& a, const ClockPair& b) noexcept {
+  return {b.ticks - a.ticks, b.monotonic - a.monotonic};
+}
+
+}  // namespace
+
+Timeline::Timeline(const Source& source) {
+  const format::FileHeader& file = source.header();
+  std::vector<ClockPair> readings = {{file.start_ticks, file.start_monotonic}};
+  if (file.state != format::FileState::recording && source.closing_is_good()) {
+    readings.push_back({file.end_ticks, file.end_monotonic});
+  }
+  for (const Entry& entry : source.entries()) {
+    format::ChunkHeader header;
+    if (source.input().read(entry.offset, &header, sizeof header) < sizeof header) continue;
+    if (!format::opening_is_good(header, source.file_id())) continue;
+    readings.push_back({header.start_ticks, header.start_monotonic});
+    if (header.state == static_cast<std::uint32_t>(format::ChunkState::sealed) &&
+        format::closing_is_good(header)) {
+      readings.push_back({header.end_ticks, header.end_monotonic});
+    }
+  }
+  std::sort(readings.begin(), readings.end(), [](const ClockPair& a, const ClockPair& b) {
+    return a.ticks != b.ticks ? a.ticks < b.ticks : a.monotonic < b.monotonic;
+  });
+  for (const ClockPair& pair : readings) {
+    if (pairs_.empty() ||
+        (pair.ticks > pairs_.back().ticks && pair.monotonic >= pairs_.back().monotonic)) {
+      pairs_.push_back(pair);
+    }
+  }
+  start_ = file.start_monotonic;
+  const ClockPair whole = between(pairs_.front(), pairs_.back());
+  rate_ = whole.monotonic >= kShortestBase ? whole
+                                           : ClockPair{file.ticks_per_second, 1'000'000'000u};
+}
+
+std::uint64_t Timeline::monotonic_at(std::uint64_t ticks) const noexcept {
+  const auto after = std::upper_bound(
+      pairs_.begin(), pairs_.end(), ticks,
+      [](std::uint64_t wanted, const ClockPair& pair) { return wanted < pair.ticks; });
+  if (after == pairs_.begin()) {
+    const std::uint64_t before = scale(pairs_.front().ticks - ticks, rate_);
+    return pairs_.front().monotonic - std::min(before, pairs_.front().monotonic);
+  }
+  const ClockPair& left = *(after - 1);
+  const std::uint64_t since =
+      scale(ticks - left.ticks, after == pairs_.end() ? rate_ : between(left, *after));
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - left.monotonic;
+  return left.monotonic + std::min(since, most);
+}
+
+std::int64_t Timeline::at(std::uint64_t ticks) const noexcept {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::uint64_t monotonic = monotonic_at(ticks);
+  if (monotonic >= start_) return static_cast<std::int64_t>(std::min(monotonic - start_, kMost));
+  return -static_cast<std::int64_t>(std::min(start_ - monotonic, kMost));
+}
+
+std::int64_t Timeline::lasted(std::uint64_t end, std::uint64_t duration) const noexcept {
+  // Both are within 63 bits, and so is their difference unless a file lies.
+  const std::uint64_t length =
+      monotonic_at(end) - monotonic_at(end - std::min(duration, end));
+  return static_cast<std::int64_t>(
+      std::min<std::uint64_t>(length, std::numeric_limits<std::int64_t>::max()));
+}
+
+}  // namespace whence::read

@@ -1,0 +1,32 @@
+// timeline.h: ticks of the recorder's clock as nanoseconds since the recording began.
+//
+// Threads: any, once made. Allocates: 16 bytes a pair of readings, two or fewer a chunk.
+// Fails by: std::bad_alloc. Any ticks give a time, and later ticks never an earlier one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "read/source.h"
+
+namespace whence::read {
+
+class Timeline {
+ public:
+  Timeline() = default;
+  explicit Timeline(const Source& source);
+
+  [[nodiscard]] std::int64_t at(std::uint64_t ticks) const noexcept;
+  // How long `duration` ticks were that ended at `end`.
+  [[nodiscard]] std::int64_t lasted(std::uint64_t end, std::uint64_t duration) const noexcept;
+  // The reading of the monotonic clock at these ticks.
+  [[nodiscard]] std::uint64_t monotonic_at(std::uint64_t ticks) const noexcept;
+
+ private:
+  std::vector<base::ClockPair> pairs_;  // both readings rise; at least one pair
+  base::ClockPair rate_{1, 1};          // so many ticks in so many nanoseconds, beyond the pairs
+  std::uint64_t start_ = 0;             // nanoseconds
+};
+
+}  // namespace whence::read

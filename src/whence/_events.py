@@ -1,0 +1,78 @@
+"""What a recording holds, as named tuples. Their types are in ``_events.pyi``.
+
+Times are nanoseconds since the recording began; a thread is the number that
+``Recording.threads`` has.
+"""
+
+from collections import namedtuple
+
+RecordingInfo = namedtuple(  # noqa: PYI024
+    "RecordingInfo",
+    [
+        *("path", "version", "file_id", "pid", "program", "python", "whence"),
+        *("start", "duration", "clock", "chunk_size", "size", "packed"),
+        *("closed", "ended", "error"),
+    ],
+    module="whence",
+)
+RecordingInfo.__doc__ = """\
+What a recording says about itself.
+
+``program``, ``python`` and ``whence`` are texts that the recorder wrote, or None.
+``closed`` is False for a recording that was never stopped: its program is still
+running, or was killed. ``ended`` is the reason for which a recording ended early, or
+None, and ``error`` the number of the system's error behind it, or None.
+"""
+
+Thread = namedtuple(  # noqa: PYI024
+    "Thread", ["id", "os_id", "name", "start", "end"], module="whence"
+)
+Thread.__doc__ = """\
+A thread of the program.
+
+``start`` is None if it ran before it was first seen, and ``end`` if it was still
+running at the end.
+"""
+
+Span = namedtuple(  # noqa: PYI024
+    "Span",
+    ["name", "thread", "start", "duration", "tags", "error", "open"],
+    module="whence",
+)
+Span.__doc__ = """\
+A stretch of time with a name.
+
+``error`` is True if it was left by an exception. ``open`` is True for one that had not
+ended when the recording did; its ``duration`` is None.
+"""
+
+Counter = namedtuple(  # noqa: PYI024
+    "Counter", ["name", "thread", "time", "value"], module="whence"
+)
+Counter.__doc__ = "The value of a counter, from this time on."
+
+Collection = namedtuple(  # noqa: PYI024
+    "Collection",
+    ["thread", "start", "duration", "generation", "collected", "uncollectable"],
+    module="whence",
+)
+Collection.__doc__ = "A run of the garbage collector."
+
+Losses = namedtuple(  # noqa: PYI024
+    "Losses", ["produced", "recorded", "dropped", "names"], module="whence"
+)
+Losses.__doc__ = """\
+What became of every event: ``produced`` is ``recorded`` plus all of ``dropped``.
+
+``dropped`` has the number of events by reason, and only reasons that occurred.
+``names`` counts names that found no room; what they name has None for a name.
+"""
+
+Record = namedtuple(  # noqa: PYI024
+    "Record", ["kind", "thread", "time", "fields"], module="whence"
+)
+Record.__doc__ = """\
+One record, as it was written; the reference of the format lists kinds and fields.
+
+Names are resolved, durations are nanoseconds; code and stacks are numbers.
+"""

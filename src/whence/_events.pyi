@@ -1,0 +1,62 @@
+from datetime import datetime
+from typing import Any, NamedTuple
+
+class RecordingInfo(NamedTuple):
+    path: str
+    version: str
+    file_id: str
+    pid: int
+    program: str | None
+    python: str | None
+    whence: str | None
+    start: datetime
+    duration: int
+    clock: str
+    chunk_size: int
+    size: int
+    packed: bool
+    closed: bool
+    ended: str | None
+    error: int | None
+
+class Thread(NamedTuple):
+    id: int
+    os_id: int
+    name: str | None
+    start: int | None
+    end: int | None
+
+class Span(NamedTuple):
+    name: str | None
+    thread: int
+    start: int
+    duration: int | None
+    tags: dict[str | None, str | int | float | bool | None]
+    error: bool
+    open: bool
+
+class Counter(NamedTuple):
+    name: str | None
+    thread: int
+    time: int
+    value: int | float
+
+class Collection(NamedTuple):
+    thread: int
+    start: int
+    duration: int
+    generation: int
+    collected: int
+    uncollectable: int
+
+class Losses(NamedTuple):
+    produced: int
+    recorded: int
+    dropped: dict[str, int]
+    names: int
+
+class Record(NamedTuple):
+    kind: str
+    thread: int
+    time: int
+    fields: dict[str, Any]

@@ -1,0 +1,233 @@
+"""Reading recordings.
+
+Nothing that a recording names is opened, imported or run. What a recording says is
+decoded in native/read; modules that only reading needs are imported by what needs them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from whence import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Generic, Self, TypeVar
+
+    from whence._events import (
+        Collection,
+        Counter,
+        Losses,
+        Record,
+        RecordingInfo,
+        Span,
+        Thread,
+    )
+
+    Item = TypeVar("Item")
+else:  # a base class that needs no import of typing
+    Item = None
+
+    class Generic:
+        __slots__ = ()
+        __class_getitem__ = classmethod(lambda cls, _: cls)
+
+
+_CLOCKS = {1: "monotonic", 2: "tsc", 3: "arm_counter"}
+_REGULAR_FILE = 0o100000
+_FILE_TYPE = 0o170000
+
+
+class RecordingError(ValueError):
+    """A file is not a recording, or cannot be read."""
+
+
+class Events(Generic[Item]):
+    """Events of one kind. Each iteration reads the recording again, chunk by chunk."""
+
+    __slots__ = ("_make", "_path", "_read", "_what")
+
+    def __init__(
+        self, path: str, what: str, read: Callable[[], Iterator[Any]], make: Any
+    ) -> None:
+        self._path = path
+        self._what = what
+        self._read = read
+        self._make = make
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._make, self._read())
+
+    def __repr__(self) -> str:
+        return f"<{self._what} of {self._path}>"
+
+
+class Recording:
+    """A recording, as ``whence.open()`` gives it.
+
+    Iterating over it yields its records as they were written: metadata first, then
+    chunk by chunk. What is damaged is left out, and counted in ``losses``. Times are
+    nanoseconds since the recording began.
+    """
+
+    __slots__ = ("_file", "_path", "_reader")
+
+    def __init__(self, path: str, file: int) -> None:
+        self._path = path
+        self._file = -1
+        self._reader = _core.Reader(file, lambda *packed: _zstd(path).unpack(*packed))
+        reason = _explain(self._reader.header())
+        if reason is not None:
+            message = f"{path} {reason}"
+            raise RecordingError(message)
+        self._file = file  # from here on it is ours to close
+
+    def close(self) -> None:
+        """Close the file. What was read from it stays valid."""
+        self._reader.close()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", -1) >= 0:
+            os.close(self._file)
+
+    def __repr__(self) -> str:
+        return f"<whence.Recording {self._path}>"
+
+    @property
+    def info(self) -> RecordingInfo:
+        """What the recording says about itself."""
+        from datetime import datetime, timedelta, timezone  # noqa: PLC0415
+
+        from whence._events import RecordingInfo  # noqa: PLC0415
+
+        header = self._reader.header()
+        state = header["state"]
+        start = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
+        return RecordingInfo(
+            path=self._path,
+            version="{}.{}".format(*header["version"]),
+            file_id=header["file_id"].hex(),
+            pid=header["pid"],
+            program=self._reader.info("program"),
+            python=self._reader.info("python"),
+            whence=self._reader.info("whence"),
+            start=start + timedelta(microseconds=header["start_wall"] // 1000),
+            duration=header["duration"],
+            clock=_CLOCKS.get(header["clock"], "unknown"),
+            chunk_size=header["chunk_size"],
+            size=header["size"],
+            packed=header["packed"],
+            closed=state != "recording",
+            ended=header["reason"] if state == "ended" else None,
+            error=(header["error"] or None) if state == "ended" else None,
+        )
+
+    @property
+    def threads(self) -> list[Thread]:
+        """The threads of the program, in the order in which they were seen."""
+        from whence._events import Thread  # noqa: PLC0415
+
+        return [Thread(*thread) for thread in self._reader.threads()]
+
+    @property
+    def spans(self) -> Events[Span]:
+        """The spans of each thread as they ended; last, those that never did."""
+        from whence._events import Span  # noqa: PLC0415
+
+        return Events(self._path, "spans", self._reader.spans, Span._make)
+
+    @property
+    def counters(self) -> Events[Counter]:
+        """The values that counters were given."""
+        from whence._events import Counter  # noqa: PLC0415
+
+        return Events(self._path, "counters", self._reader.counters, Counter._make)
+
+    @property
+    def gc(self) -> Events[Collection]:
+        """The runs of the garbage collector."""
+        from whence._events import Collection  # noqa: PLC0415
+
+        return Events(
+            self._path, "collections", self._reader.collections, Collection._make
+        )
+
+    @property
+    def losses(self) -> Losses:
+        """What became of every event. Reads the whole recording."""
+        from whence._events import Losses  # noqa: PLC0415
+
+        totals = self._reader.totals()
+        names = totals["names"] + totals["names_left_out"]
+        return Losses(totals["produced"], totals["recorded"], totals["dropped"], names)
+
+    def __iter__(self) -> Iterator[Record]:
+        from whence._events import Record  # noqa: PLC0415
+
+        return map(Record._make, self._reader.records())
+
+
+def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001
+    """Open a recording.
+
+    It may still be written to, may never have been closed and may be damaged: what can
+    be read is read. Close it with ``close()``, or use it in a ``with`` statement.
+    Raises ``RecordingError`` if the file is no recording, or cannot be read by this
+    version.
+    """
+    name = os.fspath(path)
+    if not isinstance(name, str):
+        name = os.fsdecode(name)
+    # Without waiting: whoever opens a pipe by mistake would wait for ever.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+    file = os.open(name, flags)
+    try:
+        if os.fstat(file).st_mode & _FILE_TYPE != _REGULAR_FILE:
+            message = f"{name} is not a recording: it is not a regular file"
+            raise RecordingError(message)
+        return Recording(name, file)
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def _explain(header: dict[str, Any]) -> str | None:
+    """Say why a file cannot be read, if so."""
+    opened = header["opened"]
+    if opened == "good":
+        return None
+    if opened == "not_a_recording":
+        return "is not a recording" if header["size"] else "is not a recording: empty"
+    if opened == "too_new":
+        version = "{}.{}".format(*header["version"])
+        return (
+            f"was written by a newer whence (format {version}); "
+            "upgrade whence to read it"
+        )
+    if opened == "cut_short":
+        return "is a recording cut off within its header: nothing of it can be read"
+    return "is a recording with a damaged header: nothing of it can be read"
+
+
+def _zstd(path: str) -> Any:
+    try:
+        from whence import _zstd  # noqa: PLC0415
+    except ImportError:
+        import sys  # noqa: PLC0415
+
+        need = "backports.zstd is not installed: pip install backports.zstd"
+        if sys.version_info >= (3, 14):
+            need = "this Python was built without it: use one that has compression.zstd"
+        message = f"{path} is packed with zstd, and {need}"
+        raise RecordingError(message) from None
+    return _zstd
