@@ -23,11 +23,16 @@ def pytest_addoption(parser):
     parser.addoption(
         "--programs", type=int, default=500, help="how many random programs to compare"
     )
+    parser.addoption(
+        "--kills", type=int, default=200, help="how many recorders to kill"
+    )
+    parser.addoption("--forks", type=int, default=200, help="how many forks to try")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "packaging: builds sdist and wheel")
     config.addinivalue_line("markers", "native: tests layers that know no Python")
+    config.addinivalue_line("markers", "store: has nothing to do with frames")
     seed = config.getoption("--seed")
     config.stash[SEED] = (
         random.SystemRandom().randrange(2**32) if seed is None else seed

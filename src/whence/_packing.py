@@ -44,9 +44,12 @@ def _copy(file: int, copy: int, keep: int) -> None:
 
     reader = _core.Reader(file, _zstd.unpack)
     try:
-        reader.rewrite(copy, _zstd.pack, keep)
+        totals = reader.rewrite(copy, _zstd.pack, keep)
     finally:
         reader.close()
+    if totals["problems"] or totals["chunks_damaged"]:
+        message = "the copy would have less than the recording"
+        raise OSError(message)
 
 
 def _is_at(file: int, path: str) -> bool:
