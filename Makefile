@@ -69,6 +69,11 @@ bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch
 bench-one:
 	$(call ready,$(ENV)-bench,)
 	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
+	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1"
+	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake -S . -B build/bench-$(VERSION) -G Ninja -DWHENCE_BENCHMARKS=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(ENV)-bench/bin/python" >/dev/null
+	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake --build build/bench-$(VERSION) --target bench_write >/dev/null
+	$(ENV)-bench/bin/python bench/record.py build/bench-$(VERSION)/bench_write
 	$(ENV)-bench/bin/python bench/capture.py
 	$(ENV)-bench/bin/python bench/instructions.py
 
