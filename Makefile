@@ -41,7 +41,7 @@ check:  ## formatting, lint, types, the stub of the native core, the layers
 	$(BIN)/ruff check .
 	git ls-files '*.cpp' '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest whence._core whence._frame whence._statistics --ignore-disjoint-bases
+	$(BIN)/python -m mypy.stubtest whence._core whence._events whence._frame whence._statistics --ignore-disjoint-bases
 	$(BIN)/python tools/check_layers.py
 
 format:  ## bring the sources into the form that `make check` wants

@@ -93,7 +93,8 @@ static_assert(offsetof(FileHeader, file_id) == 16 && offsetof(FileHeader, chunk_
 static_assert(offsetof(FileHeader, ticks_per_second) == 48 && offsetof(FileHeader, max_size) == 80);
 static_assert(offsetof(FileHeader, opening_checksum) == 124 && offsetof(FileHeader, state) == 128);
 static_assert(offsetof(FileHeader, journal) == 160 && offsetof(FileHeader, dropped) == 192);
-static_assert(offsetof(FileHeader, names_lost) == 320 && offsetof(FileHeader, produced) == 328 && sizeof(FileHeader) == 512);
+static_assert(offsetof(FileHeader, names_lost) == 320 && offsetof(FileHeader, produced) == 328 &&
+              sizeof(FileHeader) == 512);
 
 void seal_opening(FileHeader& header) noexcept;
 void seal_closing(FileHeader& header) noexcept;

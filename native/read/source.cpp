@@ -124,8 +124,8 @@ bool Source::list_one(const ChunkHeader& header, std::uint64_t offset) {
              header.what != format::ChunkClass::metadata) {
     damaged(header, offset, "a chunk is neither of events nor of metadata");
   } else {
-    entries_.push_back({header.sequence, offset, header.committed, header.what, state,
-                        header.thread});
+    entries_.push_back(
+        {header.sequence, offset, header.committed, header.what, state, header.thread});
   }
   return closing;
 }
@@ -134,8 +134,7 @@ void Source::damaged(const ChunkHeader& header, std::uint64_t offset, const char
   problems_.add(offset, what);
   ++chunks_damaged_;
   if (format::closing_is_good(header)) {
-    events_damaged_ =
-        add_counts(events_damaged_, format::Committed::from(header.committed).events);
+    events_damaged_ = add_counts(events_damaged_, format::Committed::from(header.committed).events);
   }
 }
 
@@ -149,8 +148,8 @@ std::uint64_t Source::ring_events() const noexcept {
   bool still_there = false;
   if (!compact() && journal.index - 1 <= input_.size() / header_.chunk_size) {
     const std::uint64_t offset = header_.header_size + (journal.index - 1) * header_.chunk_size;
-    still_there = input_.read(offset, &chunk, sizeof chunk) == sizeof chunk &&
-                  chunk.state != 0 && chunk.sequence == journal.sequence;
+    still_there = input_.read(offset, &chunk, sizeof chunk) == sizeof chunk && chunk.state != 0 &&
+                  chunk.sequence == journal.sequence;
   }
   return add_counts(dropped, still_there ? journal.before : journal.after);
 }

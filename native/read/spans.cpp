@@ -68,8 +68,8 @@ bool SpanReader::take(const format::Record& record, Span& span) {
     case format::SpanBegin::kKind.code: begin(record); return false;
     case format::SpanEnd::kKind.code:
     case format::SpanError::kKind.code:
-      end({record.thread, v[1]}, v[2], v[0], v[3],
-          record.code == format::SpanError::kKind.code, false, span);
+      end({record.thread, v[1]}, v[2], v[0], v[3], record.code == format::SpanError::kKind.code,
+          false, span);
       return true;
     case format::SpanEndAway::kKind.code:
       end({static_cast<std::uint32_t>(v[1]), v[2]}, v[3], v[0], v[4], v[5] != 0, true, span);

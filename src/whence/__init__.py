@@ -7,7 +7,7 @@ from whence import _environment, generated
 from whence._core import Stack, capture
 from whence._frame import Frame
 from whence._include import get_include
-from whence._recording import Recording, RecordingError, open
+from whence._recording import Recording, RecordingError, open  # noqa: A004
 from whence._statistics import statistics
 from whence._symbolize import symbolize, to_json
 

@@ -7,8 +7,8 @@ import whence
 import whence.generated
 
 PUBLIC = [
-    *("Frame", "Stack", "__version__", "capture", "generated", "get_include"),
-    *("statistics", "symbolize", "to_json"),
+    *("Frame", "Recording", "RecordingError", "Stack", "__version__", "capture"),
+    *("generated", "get_include", "open", "statistics", "symbolize", "to_json"),
 ]
 
 
