@@ -70,20 +70,40 @@ def run_python():
     return run
 
 
-@pytest.fixture(scope="session")
-def rude(tmp_path_factory):
-    """The test extension written against whence.h, compiled like a user would."""
-    folder = tmp_path_factory.mktemp("rude")
-    target = folder / ("rude" + sysconfig.get_config_var("EXT_SUFFIX"))
+def compile_extension(folder, name, sources, flags=()):
+    """Compile a test extension like a user would; the folder to import it from."""
+    target = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     quiet = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     command = ["c++", "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-pthread"]
     command += ["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"]
     command += [f"-I{whence.get_include()}", "-isystem", sysconfig.get_path("include")]
-    command += [str(TESTS / "native" / "rude.cpp"), "-o", str(target)]
+    command += [*flags, *map(str, sources), "-o", str(target)]
     subprocess.run(command, check=True, env=quiet)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def rude(tmp_path_factory):
+    """The test extension written against whence.h."""
+    folder = tmp_path_factory.mktemp("rude")
+    compile_extension(folder, "rude", [TESTS / "native" / "rude.cpp"])
     sys.path.insert(0, str(folder))
     try:
         import rude
     finally:
         sys.path.remove(str(folder))
     return rude
+
+
+@pytest.fixture(scope="session")
+def damage_folder(tmp_path_factory):
+    """Where the extension is that damages recordings in every way and reads them."""
+    native = TESTS.parent / "native"
+    sources = [TESTS / "native" / "damage.cpp"]
+    sources += sorted([*native.glob("read/*.cpp"), *native.glob("format/*.cpp")])
+    sources += [native / "base" / "checksum.cpp", native / "base" / "system.cpp"]
+    flags = [f"-I{native}", "-O2"]
+    if os.environ.get("WHENCE_SANITIZED"):
+        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    folder = tmp_path_factory.mktemp("damage")
+    return compile_extension(folder, "damage", sources, flags)

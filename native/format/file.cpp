@@ -47,7 +47,7 @@ HeaderCheck check(const FileHeader& header) noexcept {
 }
 
 bool closing_is_good(const FileHeader& header) noexcept {
-  if (header.state == FileState::recording) return header.closing_checksum == 0;
+  if (header.closing_checksum == 0) return header.state != FileState::closed;
   return header.closing_checksum == closing_of(header);
 }
 

@@ -84,9 +84,11 @@ struct FileHeader {
   RingJournal journal;
   std::array<std::uint64_t, kReasons> dropped;  // events, by reason
   std::uint64_t names_lost;                     // names that found no room; their events have none
-  std::uint64_t produced;  // events in all, of a recording that has ended; 0: not known
-  std::array<std::uint8_t, 172> reserved_too;
-  std::uint32_t closing_checksum;  // of everything from `state` on; 0 while recording
+  // Of a recording that has ended, so that a reader can tell what is missing; 0: not known.
+  std::uint64_t produced;  // events in all
+  std::uint64_t chunks;    // that are open or sealed
+  std::array<std::uint8_t, 164> reserved_too;
+  std::uint32_t closing_checksum;  // of everything from `state` on; 0 until it is closed
 };
 
 static_assert(offsetof(FileHeader, file_id) == 16 && offsetof(FileHeader, chunk_size) == 32);

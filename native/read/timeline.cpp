@@ -27,7 +27,7 @@ ClockPair between(const ClockPair& a, const ClockPair& b) noexcept {
 Timeline::Timeline(const Source& source) {
   const format::FileHeader& file = source.header();
   std::vector<ClockPair> readings = {{file.start_ticks, file.start_monotonic}};
-  if (file.state != format::FileState::recording && source.closing_is_good()) {
+  if (source.closed()) {
     readings.push_back({file.end_ticks, file.end_monotonic});
   }
   for (const Entry& entry : source.entries()) {

@@ -370,12 +370,14 @@ class File:
     dropped: dict[int, int] = field(default_factory=dict)
     names_lost: int = 0
     produced: int = 0
+    count: int = 0  # of chunks
+    sealed: bool = True  # has its closing checksum, if its state is not 1
     version: tuple[int, int] = (1, 0)
     layout: int = FIXED
 
 
 OPENING = struct.Struct("<8sHHI16sIIIIQQQQQQ28x")
-CLOSING = struct.Struct("<IIiIQQ4Q16QQQ172x")
+CLOSING = struct.Struct("<IIiIQQ4Q16QQQQ164x")
 CHUNK_OPENING = struct.Struct("<4sIQQIIQQQI")
 CHUNK_CLOSING = struct.Struct("<QQQIII24x")
 assert OPENING.size == 124
@@ -393,9 +395,9 @@ def write_file_header(file: File, layout: int) -> bytes:
     closing = CLOSING.pack(
         *(file.state, file.reason, file.error, 0, *file.end, *file.journal),
         *(file.dropped.get(reason, 0) for reason in range(16)),
-        *(file.names_lost, file.produced),
+        *(file.names_lost, file.produced, file.count),
     )
-    seal = 0 if file.state == RECORDING else checksum(closing)
+    seal = checksum(closing) if file.state != RECORDING and file.sealed else 0
     header = opening + struct.pack("<I", checksum(opening)) + closing
     header += struct.pack("<I", seal)
     return header.ljust(file.header_size, b"\0")

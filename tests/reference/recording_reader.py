@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reference.recording import (
-    CHUNK_OPENING,
     CHUNK_MAGIC,
+    CHUNK_OPENING,
+    CLOSED,
     CLOSING,
     COMPACT,
     DAMAGED,
@@ -105,12 +106,14 @@ class _Reader:
         closing = CLOSING.unpack(data[128:508])
         (seal,) = struct.unpack("<I", data[508:512])
         self.state = closing[0]
-        expected = 0 if self.state == RECORDING else checksum(data[128:508])
-        self.good_end = seal == expected
+        self.good_end = seal == checksum(data[128:508]) or (
+            seal == 0 and self.state != CLOSED
+        )
+        self.closed = self.good_end and seal != 0 and self.state != RECORDING
         self.end = closing[4:6]
         self.journal = closing[6:10]
         self.dropped = list(closing[10:26])
-        self.produced = closing[27]
+        self.produced, self.count = closing[27:29]
         if not self.good_end:
             self.out.problems += 1
             self.dropped = [0] * 16
@@ -121,6 +124,7 @@ class _Reader:
             self.compact() if self.layout == COMPACT else self.fixed(),
             key=lambda chunk: (chunk.what != METADATA, chunk.sequence),
         )
+        self.found = len(found)
         self.pairs = self.clock_pairs(found)
         for chunk in found:
             if chunk.what == METADATA:
@@ -285,11 +289,11 @@ class _Reader:
                 and int.from_bytes(header[16:24], "little") == sequence
             )
             self.dropped[RING] += before if there else after
-        if self.good_end and self.state != RECORDING:
+        if self.closed:
             missing = self.produced - self.out.recorded - sum(self.dropped)
-            if missing > 0:
-                self.dropped[DAMAGED] += missing
-                self.out.problems += 1
+            self.dropped[DAMAGED] += max(missing, 0)
+            fewer = self.found + self.out.damaged_chunks < self.count
+            self.out.problems += missing > 0 or fewer
         named = zip(REASONS, self.dropped, strict=True)
         self.out.dropped = {reason: count for reason, count in named if count}
 
@@ -325,7 +329,7 @@ class _Reader:
 
     def clock_pairs(self, chunks: list[Found]) -> list[tuple[int, int]]:
         readings = [self.start]
-        if self.state != RECORDING and self.good_end:
+        if self.closed:
             readings.append(self.end)
         for chunk in chunks:
             readings.append(chunk.start)
@@ -386,22 +390,13 @@ class _Reader:
             for raw, *_ in events
             if raw.code == 0xC1
         }
-        for i, (raw, thread, time, chunk) in enumerate(events):
+        for raw, thread, time, _ in events:
             values = raw.values
-            before = events[i - 1][0] if i and events[i - 1][3] is chunk else None
-            own = before.values if before and before.code == 0xE2 else None
             if raw.code == 0x62:
                 if (thread, values[1]) not in ended:
                     begun[thread, values[1]] = (time, values[2])
             elif raw.code == 0xE2:
-                after = events[i + 1][0] if i + 1 < len(events) else None
-                same = after is not None and events[i + 1][3] is chunk
-                away = same and after is not None and after.code == 0xC1
-                follows = (
-                    before and before.code == 0x62 and before.values[1] == values[0]
-                )
-                if follows or not (away and after and after.values[2] == values[0]):
-                    tags[thread, values[0]] = values[1]
+                tags[thread, values[0]] = values[1]
             elif raw.code in {0x80, 0x81, 0xC1}:
                 if raw.code == 0xC1:
                     key = (values[1] & 0xFFFFFFFF, values[2])
@@ -410,8 +405,6 @@ class _Reader:
                     key = (thread, values[1])
                     name, duration, error = values[2], values[3], raw.code == 0x81
                 data = tags.pop(key, b"")
-                if own is not None and own[0] == key[1]:
-                    data = own[1]
                 begun.pop(key, None)
                 start = time - min(duration, time)
                 done.append(

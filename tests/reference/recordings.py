@@ -83,6 +83,7 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
         dropped={1: 5, 2: 7, 8: 1},
         names_lost=2,
         produced=events + 13,
+        count=len(chunks),
         journal=(0, 0, 0, 0),
     )
 
@@ -108,7 +109,7 @@ def _thread_one(time: int, span: int) -> list[Raw]:
 def _thread_two(time: int, span: int) -> list[Raw]:
     return [
         Raw(0x43, [time, 22]),
-        *(Raw(0x62, [time + 1, span + 1, 11]), Raw(0xE2, [span + 3, write_tags(TAGS)])),
+        *(Raw(0x62, [time + 1, span + 1, 11]), Raw(0xE2, [span + 1, write_tags(TAGS)])),
         Raw(0xC1, [time + 2, 1, span + 3, 12, 61, 1]),
         *(Raw(0x65, [time + 3, 1, 500]), Raw(0x43, [time + 4, 999])),
         Raw(0x65, [time + 5, 2, 600]),
@@ -142,6 +143,111 @@ def _chunks(
     return chunks
 
 
+def hard_to_pack(rng: random.Random, size: int = 20_000) -> File:
+    """Every kind of record, and enough noise to be of some size when packed, too."""
+    file = every_kind()
+    file.header_size = 512
+    for _ in range(0, size - 3_500, 3_500):
+        noise = [Raw(0xE4, [2, rng.randbytes(500)]) for _ in range(7)]
+        sequence = file.chunks[-1].sequence + 1
+        (chunk,) = _chunks(sequence, noise, METADATA, 0, 4096, (1_000, 5_000_100))
+        file.chunks.append(chunk)
+    file.count = len(file.chunks)
+    return file
+
+
+def span_story(rng: random.Random) -> tuple[File, list[tuple[Any, ...]]]:
+    """Threads that begin and end spans, also each other's, and what a reader must say.
+
+    Spans come as (name, thread, start, duration, tags, error, open), in any order.
+    """
+    story = _SpanStory(rng)
+    for _ in range(rng.randint(1, 120)):
+        story.step()
+    return story.finish()
+
+
+class _SpanStory:
+    """Ticks are nanoseconds here, so that times need no arithmetic."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.now = 1_000
+        self.chunks: list[Chunk] = []
+        self.current: dict[int, Chunk] = {}
+        self.numbers = dict.fromkeys((1, 2, 3), 0)
+        # (thread, number): name, start, tags, the chunk of its begin
+        self.open: dict[tuple[int, int], tuple[int, int, list[Any], Chunk]] = {}
+        self.done: list[tuple[Any, ...]] = []
+
+    def chunk(self, thread: int) -> Chunk:
+        if thread not in self.current or self.rng.random() < 0.1:
+            chunk = Chunk(len(self.chunks) + 2, [], EVENTS, thread)
+            chunk.start = (self.now, self.now)
+            self.chunks.append(chunk)
+            self.current[thread] = chunk
+        return self.current[thread]
+
+    def step(self) -> None:
+        self.now += self.rng.randint(1, 9)
+        thread = self.rng.randint(1, 3)
+        chunk = self.chunk(thread)
+        if self.open and self.rng.random() < 0.5:
+            self.end(thread, chunk)
+        elif self.rng.random() < 0.2:
+            chunk.records.append(Raw(0x43, [self.now, 1]))
+        else:
+            self.numbers[thread] += 1
+            number, name = self.numbers[thread], self.rng.randint(1, 5)
+            tags = self.rng.choice([[], TAGS[:2], TAGS[3:6]])
+            chunk.records.append(Raw(0x62, [self.now, number, name]))
+            if tags:
+                chunk.records.append(Raw(0xE2, [number, write_tags(tags)]))
+            self.open[thread, number] = (name, self.now, tags, chunk)
+
+    def end(self, thread: int, chunk: Chunk) -> None:
+        owner, number = self.rng.choice(list(self.open))
+        name, start, tags, begun_in = self.open.pop((owner, number))
+        duration, error = self.now - start, self.rng.random() < 0.3
+        if tags and begun_in is not chunk and owner == thread:
+            chunk.records.append(Raw(0xE2, [number, write_tags(tags)]))
+        if owner == thread:
+            code = 0x81 if error else 0x80
+            chunk.records.append(Raw(code, [self.now, number, name, duration]))
+        else:
+            values = [self.now, owner, number, name, duration, int(error)]
+            chunk.records.append(Raw(0xC1, values))
+        elsewhere = owner != thread and chunk.sequence < begun_in.sequence
+        told = [] if elsewhere else tags  # the end is read before the begin
+        self.tell(owner, name, start, told, duration=duration, error=error)
+
+    def tell(
+        self,
+        thread: int,
+        name: int,
+        start: int,
+        tags: list[Any],
+        *,
+        duration: int | None,
+        error: bool,
+    ) -> None:
+        texts = {TEXTS[key - 1]: value for key, value in tags}
+        line = (TEXTS[name - 1], thread, start, duration, texts, error)
+        self.done.append((*line, duration is None))
+
+    def finish(self) -> tuple[File, list[tuple[Any, ...]]]:
+        for (thread, _), (name, start, tags, _) in self.open.items():
+            self.tell(thread, name, start, tags, duration=None, error=False)
+        names = [
+            Raw(0xE0, [number, text.encode("utf-8", "surrogatepass")])
+            for number, text in enumerate(TEXTS, 1)
+        ]
+        for chunk in self.chunks:
+            chunk.end = (self.now, self.now)
+        self.chunks.insert(0, Chunk(1, names, METADATA, 0, end=(self.now, self.now)))
+        return File(self.chunks, end=(self.now, self.now)), self.done
+
+
 # Random recordings
 
 
@@ -167,6 +273,7 @@ def random_file(rng: random.Random) -> File:
         dropped={rng.randrange(16): rng.getrandbits(20) for _ in range(3)},
         names_lost=rng.getrandbits(3),
         produced=rng.choice([0, rng.getrandbits(8)]),
+        count=rng.choice([0, 0, len(chunks), len(chunks) + 1]),
     )
     times.now += rng.getrandbits(20)
     file.end = (0, 0) if file.state == RECORDING else times.pair()
@@ -193,9 +300,7 @@ class _Times:
         return self.now, max(time, 0)
 
 
-def _random_chunk(
-    rng: random.Random, sequence: int, what: int, times: _Times
-) -> Chunk:
+def _random_chunk(rng: random.Random, sequence: int, what: int, times: _Times) -> Chunk:
     thread = rng.randint(1, 3) if what == EVENTS else 0
     chunk = Chunk(sequence, [], what, thread, start=times.pair())
     chunk.state = rng.choice([SEALED, SEALED, OPEN])
@@ -221,9 +326,7 @@ def _random_record(rng: random.Random, what: int, times: _Times) -> Raw:
     return Raw(code, [_value(rng, code, *f, times) for f in KINDS[code].fields])
 
 
-def _value(
-    rng: random.Random, code: int, name: str, type_: str, times: _Times
-) -> Any:
+def _value(rng: random.Random, code: int, name: str, type_: str, times: _Times) -> Any:
     small = rng.randint(0, 6)
     if type_ == "time":
         return times.now
