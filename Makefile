@@ -65,10 +65,10 @@ fuzz:  ## run the fuzz targets under sanitizers: recordings for a minute, the ot
 	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/fuzz
 	mkdir -p build/fuzz/corpus && cp tests/data/*.whence build/fuzz/corpus/
-	build/fuzz/fuzz_recording -max_total_time=60 -max_len=65536 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
+	build/fuzz/fuzz_recording -max_total_time=60 -max_len=65536 -rss_limit_mb=1024 -timeout=10 -verbosity=0 -print_final_stats=1 \
 	  build/fuzz/corpus
 	for target in line_table text; do \
-	  build/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 || exit 1; done
+	  build/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 || exit 1; done
 
 bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch out
 	@for python in $$($(PYTHON) tools/find_pythons.py); do \

@@ -143,7 +143,7 @@ PyObject* header(PyObject* object, PyObject*) try {
   const auto duration =
       good ? reading->timeline.at(read::last_ticks(reading->source)) : std::int64_t{0};
   return Py_BuildValue(
-      "{ss s(ii) sN sI sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened", name_of(reading->opened),
+      "{ss s(ii) sN sI sO sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened", name_of(reading->opened),
       "version", int{file.major}, int{file.minor}, "file_id",
       PyBytes_FromStringAndSize(reinterpret_cast<const char*>(file.file_id.data()),
                                 static_cast<Py_ssize_t>(file.file_id.size())),

@@ -127,7 +127,7 @@ class Recording:
             chunk_size=header["chunk_size"],
             size=header["size"],
             packed=header["packed"],
-            closed=state != "recording",
+            closed=header["closed"],
             ended=header["reason"] if state == "ended" else None,
             error=(header["error"] or None) if state == "ended" else None,
         )
