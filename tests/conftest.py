@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import subprocess
@@ -22,11 +23,16 @@ def pytest_addoption(parser):
     parser.addoption(
         "--programs", type=int, default=500, help="how many random programs to compare"
     )
+    parser.addoption(
+        "--kills", type=int, default=200, help="how many recorders to kill"
+    )
+    parser.addoption("--forks", type=int, default=200, help="how many forks to try")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "packaging: builds sdist and wheel")
     config.addinivalue_line("markers", "native: tests layers that know no Python")
+    config.addinivalue_line("markers", "store: has nothing to do with frames")
     seed = config.getoption("--seed")
     config.stash[SEED] = (
         random.SystemRandom().randrange(2**32) if seed is None else seed
@@ -70,40 +76,42 @@ def run_python():
     return run
 
 
-def compile_extension(folder, name, sources, flags=()):
-    """Compile a test extension like a user would; the folder to import it from."""
+def compile_extension(folder, name, *flags):
+    """Compile a test extension like a user would, and import it."""
     target = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     quiet = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     command = ["c++", "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-pthread"]
-    command += ["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"]
+    command += ["-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", *flags]
     command += [f"-I{whence.get_include()}", "-isystem", sysconfig.get_path("include")]
-    command += [*flags, *map(str, sources), "-o", str(target)]
+    command += [str(TESTS / "native" / f"{name}.cpp"), "-o", str(target)]
     subprocess.run(command, check=True, env=quiet)
-    return folder
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
 
 
 @pytest.fixture(scope="session")
 def rude(tmp_path_factory):
-    """The test extension written against whence.h."""
-    folder = tmp_path_factory.mktemp("rude")
-    compile_extension(folder, "rude", [TESTS / "native" / "rude.cpp"])
-    sys.path.insert(0, str(folder))
-    try:
-        import rude
-    finally:
-        sys.path.remove(str(folder))
-    return rude
+    """The test extension written against whence.h: threads, forks, exits."""
+    return compile_extension(tmp_path_factory.mktemp("rude"), "rude")
 
 
 @pytest.fixture(scope="session")
-def damage_folder(tmp_path_factory):
-    """Where the extension is that damages recordings in every way and reads them."""
+def faults(tmp_path_factory):
+    """The fault shim: lets whence's Nth system call fail."""
+    native = f"-I{TESTS.parent / 'native'}"
+    return compile_extension(tmp_path_factory.mktemp("faults"), "faults", native)
+
+
+@pytest.fixture(scope="session")
+def damage(tmp_path_factory):
+    """Damages recordings in every way, and reads them with its own reader."""
     native = TESTS.parent / "native"
-    sources = [TESTS / "native" / "damage.cpp"]
-    sources += sorted([*native.glob("read/*.cpp"), *native.glob("format/*.cpp")])
+    sources = [*native.glob("read/*.cpp"), *native.glob("format/*.cpp")]
     sources += [native / "base" / "checksum.cpp", native / "base" / "system.cpp"]
-    flags = [f"-I{native}", "-O2"]
+    flags = [f"-I{native}", "-O2", *map(str, sorted(sources))]
     if os.environ.get("WHENCE_SANITIZED"):
         flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    folder = tmp_path_factory.mktemp("damage")
-    return compile_extension(folder, "damage", sources, flags)
+    return compile_extension(tmp_path_factory.mktemp("damage"), "damage", *flags)

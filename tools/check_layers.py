@@ -25,16 +25,8 @@ ARROWS: dict[str, set[str]] = {
     "probes": {"base", "format", "store", "cpython", "stacks"},
     "session": {"base", "format", "store", "cpython", "stacks", "probes"},
     "module": {
-        *(
-            "base",
-            "format",
-            "read",
-            "cpython",
-            "stacks",
-            "probes",
-            "session",
-            "include",
-        ),
+        *("base", "format", "store", "read", "cpython", "stacks", "probes"),
+        *("session", "include"),
     },
     "include": set(),
     "fuzz": {"base", "format", "read", "stacks"},

@@ -14,6 +14,8 @@ constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 }  // namespace
 
+constinit BytePool detail::the_names;
+
 BytePool::Ref BytePool::intern(std::span<const std::uint8_t> bytes) noexcept {
   const Holding holding(lock_);
   std::uint8_t* data = reserve(bytes.size());
@@ -43,12 +45,23 @@ std::uint8_t* BytePool::reserve(std::size_t size) noexcept {
   return block_;
 }
 
-BytePool::Ref BytePool::keep(std::uint8_t* data, std::size_t size) noexcept {
-  const std::uint64_t hash = hash_bytes(data, size);
-  const std::uint32_t found = index_.find(hash, [&](std::uint32_t id) {
+std::uint32_t BytePool::look_up(const std::uint8_t* data, std::size_t size,
+                                std::uint64_t hash) const noexcept {
+  return index_.find(hash, [&](std::uint32_t id) {
     const Item* item = items_.at(id - 1);
     return item->hash == hash && item->size == size && std::memcmp(item->data, data, size) == 0;
   });
+}
+
+BytePool::Ref BytePool::find(std::span<const std::uint8_t> bytes) const noexcept {
+  const std::uint32_t found =
+      look_up(bytes.data(), bytes.size(), hash_bytes(bytes.data(), bytes.size()));
+  return found != 0 ? found - 1 : kNone;
+}
+
+BytePool::Ref BytePool::keep(std::uint8_t* data, std::size_t size) noexcept {
+  const std::uint64_t hash = hash_bytes(data, size);
+  const std::uint32_t found = look_up(data, size, hash);
   if (found != 0) return found - 1;
   Item* item = items_.ensure(count_);
   if (item == nullptr) return kNone;

@@ -1,6 +1,6 @@
 // byte_pool.h: byte strings kept once, for ever, under a 32-bit number.
 //
-// Threads: any. intern() takes the pool's lock (rank `bytes`); get() takes none.
+// Threads: any. intern() takes the pool's lock (rank `bytes`); find() and get() take none.
 // Allocates: by mmap only.
 // Fails by: kNone from intern().
 #pragma once
@@ -26,10 +26,15 @@ class BytePool {
   [[nodiscard]] Ref intern(std::span<const std::uint8_t> bytes) noexcept;
   [[nodiscard]] Ref intern(UnicodeView text) noexcept;  // kept as UTF-8
 
+  // What intern() gave, or kNone if the bytes are not there, or are just being added.
+  [[nodiscard]] Ref find(std::span<const std::uint8_t> bytes) const noexcept;
+
   [[nodiscard]] std::string_view get(Ref ref) const noexcept {
     const Item* item = items_.at(ref);
     return {reinterpret_cast<const char*>(item->data), item->size};
   }
+
+  [[nodiscard]] Lock& lock() noexcept { return lock_; }
 
   [[nodiscard]] std::size_t bytes() const noexcept {
     return mapped_.load(std::memory_order_relaxed) + items_.bytes() + index_.bytes();
@@ -45,6 +50,9 @@ class BytePool {
   // Strings are written to the end of the current block first and looked up there; a new one stays.
   [[nodiscard]] std::uint8_t* reserve(std::size_t size) noexcept;
   [[nodiscard]] Ref keep(std::uint8_t* data, std::size_t size) noexcept;
+  // The item's ref + 1, or 0.
+  [[nodiscard]] std::uint32_t look_up(const std::uint8_t* data, std::size_t size,
+                                      std::uint64_t hash) const noexcept;
 
   Lock lock_{Rank::bytes};
   Segments<Item, 10> items_;       // item `ref`; written under lock_, read without
@@ -54,5 +62,14 @@ class BytePool {
   std::size_t block_left_ = 0;
   std::atomic<std::size_t> mapped_ = 0;
 };
+
+// The names of the process: code, spans, files, threads. One pool, so that a name has one number
+// whoever uses it. Zero bytes until it is used, and never destroyed.
+namespace detail {
+extern BytePool the_names;
+}
+[[nodiscard]] inline BytePool& names() noexcept {
+  return detail::the_names;
+}
 
 }  // namespace whence::base

@@ -12,7 +12,7 @@
 namespace whence::base {
 
 // A thread that holds a lock may only take one of a higher rank.
-enum class Rank : std::uint8_t { codes = 1, bytes = 2, stacks = 3 };
+enum class Rank : std::uint8_t { codes = 1, bytes = 2, stacks = 3, memo = 4, store = 5 };
 
 class Lock {
  public:

@@ -33,9 +33,10 @@ constinit System system = {open_file, ::close, ::unlink, ::rename, reserve,  ::f
 
 int write_all(int file, const void* data, std::size_t size, off_t offset) noexcept {
   const char* from = static_cast<const char*>(data);
+  int interruptions = 0;
   while (size != 0) {
     const ssize_t done = system.pwrite(file, from, size, offset);
-    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EINTR && ++interruptions < kMostInterruptions) continue;
     if (done <= 0) return done < 0 ? errno : ENOSPC;
     from += done;
     offset += done;
@@ -47,9 +48,10 @@ int write_all(int file, const void* data, std::size_t size, off_t offset) noexce
 ssize_t read_all(int file, void* data, std::size_t size, off_t offset) noexcept {
   char* to = static_cast<char*>(data);
   std::size_t got = 0;
+  int interruptions = 0;
   while (got != size) {
     const ssize_t done = system.pread(file, to + got, size - got, offset + static_cast<off_t>(got));
-    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EINTR && ++interruptions < kMostInterruptions) continue;
     if (done < 0) return -1;
     if (done == 0) break;
     got += static_cast<std::size_t>(done);

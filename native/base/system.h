@@ -30,6 +30,9 @@ struct System {
 
 extern System system;
 
+// A call that a signal interrupts is made again, but not for ever.
+inline constexpr int kMostInterruptions = 1000;
+
 // All of it or an error: goes on after a signal or a short count. The errno, or 0.
 [[nodiscard]] int write_all(int file, const void* data, std::size_t size, off_t offset) noexcept;
 // How many bytes there were, up to `size`; -1 with errno set.

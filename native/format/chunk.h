@@ -68,9 +68,11 @@ void seal_closing(ChunkHeader& header) noexcept;
 [[nodiscard]] bool opening_is_good(const ChunkHeader& header, std::uint64_t file_id) noexcept;
 [[nodiscard]] bool closing_is_good(const ChunkHeader& header) noexcept;
 
-// Stores that a reader, in this process or after its death, may rely on in this order.
+// Stores that a reader, in this process or after its death, may rely on in this order: a kill comes
+// between two instructions, so what the compiler keeps in order stays in order.
 inline void publish_state(ChunkHeader& header, ChunkState state) noexcept {
   std::atomic_ref(header.state).store(static_cast<std::uint32_t>(state), std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 [[gnu::always_inline]] inline void publish_committed(std::uint64_t& place,
                                                      std::uint64_t word) noexcept {

@@ -1,4 +1,4 @@
-/* whence.h: capturing stacks from native code.
+/* whence.h: capturing stacks and recording events from native code.
  *
  *     const whence_api *whence = whence_import();     // once, with the GIL; NULL on failure
  *     whence_stack where = whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
@@ -9,6 +9,18 @@
  * exception pending; it never blocks, never raises and never runs Python code. A thread that is not
  * attached to the main interpreter has an empty Python part. Do not call it from a signal handler
  * or inside a memory allocator: the first capture of a thread, or of a function, allocates.
+ *
+ * Events go into the recording that whence.record() has started, if there is one:
+ *
+ *     static whence_name load;                        // once: a name is a number too
+ *     load = whence->name("load", 4);
+ *     whence_span span;
+ *     whence->span_begin(&span, load);
+ *     whence->counter(bytes_read, n);
+ *     whence->span_end(&span, 0);
+ *
+ * They need no GIL either, take no lock of yours, never block and never fail: an event that cannot
+ * be kept is counted in the recording. A thread is met at its first event.
  *
  * Compile with -I$(python -c 'import whence; print(whence.get_include())'). Works from C and C++.
  */
@@ -23,8 +35,14 @@ extern "C" {
 #endif
 
 typedef uint32_t whence_stack; /* 0 is the empty stack; equal numbers are equal stacks */
+typedef uint32_t whence_name;  /* 0 is no name; stays valid as long as the process */
 
-#define WHENCE_API_VERSION 1u
+/* A span under way. Its content is whence's own; zero bytes are a span that was not begun. */
+typedef struct whence_span {
+  uint64_t own[5];
+} whence_span;
+
+#define WHENCE_API_VERSION 2u
 #define WHENCE_CAPSULE "whence._core._c_api"
 
 #define WHENCE_PYTHON 1u /* what to capture: the Python frames */
@@ -40,6 +58,29 @@ typedef struct whence_api {
 
   /* A new reference to a whence.Stack. GIL needed. ValueError for a number that is no stack. */
   PyObject* (*stack_object)(whence_stack stack);
+
+  /* Since version 2. The number of a name, UTF-8, `size` bytes; 0 for lack of memory. Takes a lock
+   * of whence's for a moment. */
+  whence_name (*name)(const char* text, size_t size);
+
+  /* Is anything recorded now? To save the work of finding out what an event would say. */
+  int (*recording)(void);
+
+  void (*mark)(whence_name name);
+  void (*counter)(whence_name name, int64_t value);
+  void (*counter_real)(whence_name name, double value);
+
+  /* A span may end on another thread than it began on. `error`: it was left by a failure. */
+  void (*span_begin)(whence_span* span, whence_name name);
+  void (*span_end)(whence_span* span, int error);
+
+  /* A run of a garbage collector: `begun` is what collection_begin() returned. */
+  uint64_t (*collection_begin)(uint64_t generation);
+  void (*collection_end)(uint64_t begun, uint64_t generation, uint64_t collected,
+                         uint64_t uncollectable);
+
+  /* Names this thread in the recording. */
+  void (*name_thread)(whence_name name);
 } whence_api;
 
 static inline const whence_api* whence_import(void) {

@@ -1,10 +1,15 @@
 // c_api.cpp: see c_api.h.
 #include "module/c_api.h"
 
+#include "base/byte_pool.h"
 #include "cpython/ref.h"
 #include "cpython/thread.h"
 #include "include/whence.h"
 #include "module/stack_type.h"
+#include "probes/counter.h"
+#include "probes/gc.h"
+#include "probes/mark.h"
+#include "probes/span.h"
 #include "stacks/capture.h"
 #include "stacks/store.h"
 
@@ -25,7 +30,77 @@ PyObject* stack_object(whence_stack stack) {
   return new_stack(state_of(core.get()).stack_type, stack, nullptr);
 }
 
-const whence_api api = {WHENCE_API_VERSION, sizeof(whence_api), capture, stack_object};
+// The number of a name in the recording that is on; 0 for no name.
+std::uint64_t name_in_recording(whence_name name) noexcept {
+  return name != 0 ? store::store().string(name - 1) : 0;
+}
+
+whence_name name(const char* text, size_t size) {
+  const auto ref = base::names().intern(std::span(reinterpret_cast<const uint8_t*>(text), size));
+  return ref != base::BytePool::kNone ? ref + 1 : 0;
+}
+
+int recording() {
+  return store::store().active() ? 1 : 0;
+}
+
+void mark(whence_name name) {
+  if (store::store().active()) probes::mark(name_in_recording(name));
+}
+
+void counter(whence_name name, int64_t value) {
+  if (store::store().active()) probes::counter(name_in_recording(name), std::int64_t{value});
+}
+
+void counter_real(whence_name name, double value) {
+  if (store::store().active()) probes::counter(name_in_recording(name), value);
+}
+
+static_assert(sizeof(whence_span) == sizeof(probes::Span));
+
+probes::Span& as_span(whence_span* span) noexcept {
+  return *reinterpret_cast<probes::Span*>(span);
+}
+
+void span_begin(whence_span* span, whence_name name) {
+  as_span(span).start = 0;
+  if (!store::store().active()) return;
+  as_span(span).name = name_in_recording(name);
+  probes::begin(as_span(span));
+}
+
+void span_end(whence_span* span, int error) {
+  probes::end(as_span(span), error != 0);
+}
+
+uint64_t collection_begin(uint64_t generation) {
+  return store::store().active() ? probes::gc_begin(generation) : 0;
+}
+
+void collection_end(uint64_t begun, uint64_t generation, uint64_t collected,
+                    uint64_t uncollectable) {
+  if (store::store().active()) probes::gc_end(begun, generation, collected, uncollectable);
+}
+
+void name_thread(whence_name name) {
+  if (!store::store().active() || store::store().this_thread(true) == 0) return;
+  store::store().name_thread(store::detail::this_cursor->os_id, name_in_recording(name));
+}
+
+const whence_api api = {WHENCE_API_VERSION,
+                        sizeof(whence_api),
+                        capture,
+                        stack_object,
+                        name,
+                        recording,
+                        mark,
+                        counter,
+                        counter_real,
+                        span_begin,
+                        span_end,
+                        collection_begin,
+                        collection_end,
+                        name_thread};
 
 }  // namespace
 

@@ -6,10 +6,14 @@
 #include "cpython/ref.h"
 #include "cpython/thread.h"
 #include "module/c_api.h"
+#include "module/event_functions.h"
 #include "module/functions.h"
 #include "module/reader_type.h"
+#include "module/recorder_functions.h"
+#include "module/span_type.h"
 #include "module/stack_type.h"
 #include "module/state.h"
+#include "session/fork.h"
 #include "stacks/capture.h"
 #include "stacks/store.h"
 
@@ -24,19 +28,27 @@ bool make_members(PyObject* module, State& state) noexcept {
   state.frame_type =
       reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(frame_module.get(), "Frame"));
   state.stack_type = make_stack_type(module);
+  state.span_type = make_span_type(module);
   state.reader_type = make_reader_type(module);
   state.reader_iterator_type = make_reader_iterator_type(module);
   state.skip = PyUnicode_InternFromString("skip");
   state.limit = PyUnicode_InternFromString("limit");
   state.origin = PyUnicode_InternFromString("origin");
-  if (!state.frame_type || !state.stack_type || !state.skip || !state.limit || !state.origin) {
+  if (!state.frame_type || !state.stack_type || !state.span_type || !state.skip || !state.limit ||
+      !state.origin) {
     return false;
   }
   if (!state.reader_type || !state.reader_iterator_type) return false;
   const Ref<> c_api(make_c_api());
-  return c_api && PyModule_AddObjectRef(module, "_c_api", c_api.get()) == 0 &&
+  const Ref<> system(make_system_capsule());
+  return c_api && system && PyModule_AddObjectRef(module, "_c_api", c_api.get()) == 0 &&
+         PyModule_AddObjectRef(module, "_system", system.get()) == 0 &&
          PyModule_AddType(module, state.reader_type) == 0 &&
-         PyModule_AddType(module, state.stack_type) == 0;
+         PyModule_AddType(module, state.stack_type) == 0 &&
+         PyModule_AddType(module, state.span_type) == 0 &&
+         PyModule_AddFunctions(module, recorder_functions) == 0 &&
+         PyModule_AddFunctions(module, event_functions) == 0 &&
+         PyModule_AddFunctions(module, span_functions) == 0;
 }
 
 int execute(PyObject* module) {
@@ -47,6 +59,7 @@ int execute(PyObject* module) {
   State& state = state_of(module);
   if (!make_members(module, state)) return -1;
   cpython::remember_main_interpreter();
+  session::watch_forks();
   if (!stacks::store().codes.attach()) return -1;
   state.walk_reason = stacks::use_fast_walk_if_trusted();
   if (PyErr_Occurred()) return -1;
@@ -59,6 +72,8 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
   Py_VISIT(state.reader_type);
   Py_VISIT(state.reader_iterator_type);
   Py_VISIT(state.frame_type);
+  Py_VISIT(state.span_type);
+  Py_VISIT(state.on_long_span);
   return 0;
 }
 
@@ -70,6 +85,8 @@ void release(void* module) {
   Py_CLEAR(state.reader_type);
   Py_CLEAR(state.reader_iterator_type);
   Py_CLEAR(state.frame_type);
+  Py_CLEAR(state.span_type);
+  Py_CLEAR(state.on_long_span);
   Py_CLEAR(state.skip);
   Py_CLEAR(state.limit);
   Py_CLEAR(state.origin);

@@ -10,12 +10,14 @@ namespace whence::module {
 
 struct State {
   PyTypeObject* stack_type;
+  PyTypeObject* span_type;
   PyTypeObject* reader_type;
   PyTypeObject* reader_iterator_type;
   PyTypeObject* frame_type;  // whence.Frame, a named tuple
   PyObject* skip;            // interned argument names
   PyObject* limit;
   PyObject* origin;
+  PyObject* on_long_span;   // called after a span that took long; nullptr: none is
   const char* walk_reason;  // why frames are walked by the public API; nullptr if they are not
 };
 

@@ -82,7 +82,8 @@ class Source {
  private:
   void list_fixed(bool metadata_only);
   void list_compact();
-  [[nodiscard]] bool list_one(const format::ChunkHeader& header, std::uint64_t offset);
+  void list_one(const format::ChunkHeader& header, std::uint64_t offset);
+  [[nodiscard]] const char* fault_of(const format::ChunkHeader& header) const noexcept;
   void damaged(const format::ChunkHeader& header, std::uint64_t offset, const char* what);
 
   Input input_;

@@ -45,8 +45,9 @@ CodeId CodeRegistry::register_code(PyCodeObject* code) noexcept {
 }
 
 CodeId CodeRegistry::intern(const cpython::CodeView& view) noexcept {
-  const Entry entry = {pool_.intern(view.name), pool_.intern(view.qualname),
-                       pool_.intern(view.filename), pool_.intern(view.line_table), view.first_line};
+  base::BytePool& pool = base::names();
+  const Entry entry = {pool.intern(view.name), pool.intern(view.qualname),
+                       pool.intern(view.filename), pool.intern(view.line_table), view.first_line};
   constexpr auto kNone = base::BytePool::kNone;
   if (entry.name == kNone || entry.qualname == kNone || entry.filename == kNone ||
       entry.line_table == kNone) {
@@ -77,17 +78,19 @@ std::uint64_t CodeRegistry::hash_of(const Entry& entry) noexcept {
 CodeFacts CodeRegistry::facts(CodeId id) const noexcept {
   if (id == kNoCode) return {};
   const Entry& entry = *entries_.at(id);
-  const std::string_view table = pool_.get(entry.line_table);
-  return {pool_.get(entry.name),
-          pool_.get(entry.qualname),
-          pool_.get(entry.filename),
+  const base::BytePool& pool = base::names();
+  const std::string_view table = pool.get(entry.line_table);
+  return {pool.get(entry.name),
+          pool.get(entry.qualname),
+          pool.get(entry.filename),
           {reinterpret_cast<const std::uint8_t*>(table.data()), table.size()},
           entry.first_line};
 }
 
 CodeRegistry::Statistics CodeRegistry::statistics() const noexcept {
   return {last_.load(std::memory_order_acquire), deaths_.load(std::memory_order_relaxed),
-          lost_.load(std::memory_order_relaxed), entries_.bytes() + index_.bytes() + pool_.bytes()};
+          lost_.load(std::memory_order_relaxed),
+          entries_.bytes() + index_.bytes() + base::names().bytes()};
 }
 
 }  // namespace whence::stacks

@@ -57,6 +57,9 @@ class CodeRegistry {
   };
   [[nodiscard]] Statistics statistics() const noexcept;
 
+  // For fork() alone.
+  [[nodiscard]] base::Lock& lock() noexcept { return lock_; }
+
  private:
   struct Entry {
     base::BytePool::Ref name, qualname, filename, line_table;
@@ -76,7 +79,6 @@ class CodeRegistry {
   std::atomic<std::uint64_t> epoch_ = 1;
   std::atomic<std::uint64_t> deaths_ = 0;
   std::atomic<std::uint64_t> lost_ = 0;
-  base::BytePool pool_;
 };
 
 }  // namespace whence::stacks

@@ -15,7 +15,7 @@ constexpr std::string_view kTruncatedName = "<truncated>";
 // The content hash of each stack by its id, 0 where nobody has asked yet. Written under the lock; a
 // hash computed twice is the same twice.
 struct HashMemo {
-  base::Lock lock{base::Rank::stacks};
+  base::Lock lock{base::Rank::memo};
   base::Segments<std::atomic<std::uint64_t>, 12> hashes;
 };
 constinit HashMemo memo;
@@ -29,6 +29,14 @@ void remember(StackId id, std::uint64_t hash) noexcept {
   const base::Holding holding(memo.lock);
   if (auto* slot = memo.hashes.ensure(id)) slot->store(hash, std::memory_order_relaxed);
 }
+
+}  // namespace
+
+base::Lock& memo_lock() noexcept {
+  return memo.lock;
+}
+
+namespace {
 
 // Room for one id per frame: on the C stack for all but the deepest.
 struct PathBuffer {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/lock.h"
 #include "stacks/line_table.h"
 #include "stacks/store.h"
 
@@ -38,6 +39,8 @@ void for_each_frame(StackId stack, Visit&& visit) {
 // read the same. Each distinct stack is hashed once in the life of the process. False for lack of
 // memory.
 [[nodiscard]] bool content_hash(StackId stack, std::uint64_t& hash) noexcept;
+// Taken while a hash is stored; for fork() alone.
+[[nodiscard]] base::Lock& memo_lock() noexcept;
 
 // One step of that hash, outermost frame first, starting from 0: for frames that come from
 // elsewhere.

@@ -73,6 +73,9 @@ class StackTable {
   [[nodiscard]] Statistics statistics() const noexcept;
   void count_truncated() noexcept { truncated_.fetch_add(1, std::memory_order_relaxed); }
 
+  // For fork() alone.
+  [[nodiscard]] base::Lock& lock() noexcept { return lock_; }
+
  private:
   static constexpr std::uint32_t kAlias = 0x80000000;
 

@@ -4,9 +4,10 @@ Where did this time, this memory, this error come from?
 """
 
 from whence import _environment, generated
-from whence._core import Stack, capture
+from whence._core import Stack, capture, counter, mark, span
 from whence._frame import Frame
 from whence._include import get_include
+from whence._record import record
 from whence._recording import Recording, RecordingError, open  # noqa: A004
 from whence._statistics import statistics
 from whence._symbolize import symbolize, to_json
@@ -18,9 +19,13 @@ __all__ = [
     "Stack",
     "__version__",
     "capture",
+    "counter",
     "generated",
     "get_include",
+    "mark",
     "open",
+    "record",
+    "span",
     "statistics",
     "symbolize",
     "to_json",

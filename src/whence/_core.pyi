@@ -2,13 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from traceback import StackSummary
-from typing import Any, Self, SupportsIndex, final
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, Self, SupportsIndex, TypeVar, final
 
 from typing_extensions import Buffer
 
 from whence._frame import Frame
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 _c_api: object  # a capsule, see whence.h
+_system: (
+    object  # a capsule with the table of system calls, for tests that let them fail
+)
 
 @final
 class Stack:
@@ -24,6 +31,21 @@ class Stack:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class span:
+    def __new__(cls, name: str, /, **tags: object) -> Self: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> Literal[False]: ...
+    def __call__(self, function: Callable[_P, _R], /) -> Callable[_P, _R]: ...
+    # A new span like this one.
+    def _again(self) -> Self: ...
 
 # A recording in a file, by its descriptor, or in memory. unpack(packed, size) gives size bytes, or others if it cannot;
 # what it raises ends the call that read. Only header() and close() work if header()["opened"] is not "good".
@@ -71,6 +93,38 @@ def to_json(stacks: list[Stack], /) -> str: ...
 def frames_to_json(frames: list[list[Frame]], /) -> str: ...
 def restore(frames: tuple[Frame, ...], origin: Stack | None, /) -> Stack: ...
 def statistics() -> dict[str, Any]: ...
+def mark(name: str, /) -> None: ...
+def counter(name: str, value: float, /) -> None: ...
+
+# Begin a recording; keep is in nanoseconds, 0 is no bound. 0, or the errno of a failure
+# that no other argument would mend; OSError for the others.
+def start_recording(
+    path: bytes, overwrite: bool, chunk_size: int, max_size: int, keep: int, /
+) -> int: ...
+
+# A fact about the recording as a whole.
+def tell(key: str, value: str, /) -> None: ...
+
+# End the recording. The descriptor of its file, for the caller to close, or -1.
+def stop_recording() -> int: ...
+
+# A copy of the recording as it is now, in a new file.
+def dump_recording(path: bytes, overwrite: bool, /) -> None: ...
+
+# state, reason, error, recorded, dropped, names_lost, bytes.
+def recording_status() -> dict[str, Any]: ...
+def name_thread(os_id: int, name: str, /) -> None: ...
+
+# For gc.callbacks.
+def gc_event(phase: str, info: dict[str, int], /) -> None: ...
+
+# What to put in the place of Thread._bootstrap_inner, which is `original`.
+def make_thread_hook(original: object, /) -> Any: ...
+
+# Call back after spans of at least that length.
+def watch_spans(
+    nanoseconds: int, callback: Callable[[str, int], object] | None, /
+) -> None: ...
 
 # Walk frames "fast" (False if the self-test objects) or by the "public" API.
 def use_walk(walk: str, /) -> bool: ...

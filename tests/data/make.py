@@ -17,9 +17,8 @@ GOLDEN = {
 }
 for name, (file, layout, pack) in GOLDEN.items():
     target = HERE / f"{name}.whence"
-    if target.exists():
-        continue
-    file.header_size = 512
-    target.write_bytes(recording.write(file, layout, pack))
-    text = json.dumps(contents(target.read_bytes()), indent=1)
-    (HERE / f"{name}.json").write_text(text + "\n")
+    if not target.exists():
+        file.header_size = 512
+        target.write_bytes(recording.write(file, layout, pack))
+        text = json.dumps(contents(target.read_bytes()), indent=1)
+        (HERE / f"{name}.json").write_text(text + "\n")

@@ -67,9 +67,8 @@ std::uint32_t hash_of(const format::Record& record) {
   hash = base::checksum(&record.thread, sizeof record.thread, hash);
   hash = base::checksum(&record.time, sizeof record.time, hash);
   const std::size_t count = record.kind != nullptr ? record.kind->count() : 0;
-  const std::size_t numbers = format::shape_of(record.code) == format::kBody && count != 0
-                                  ? count - 1
-                                  : count;
+  const std::size_t numbers =
+      format::shape_of(record.code) == format::kBody && count != 0 ? count - 1 : count;
   hash = base::checksum(record.values.data(), numbers * sizeof(std::uint64_t), hash);
   return base::checksum(record.bytes.data(), record.bytes.size(), hash);
 }
@@ -205,8 +204,8 @@ PyObject* flips(PyObject*, PyObject* args) {
 PyMethodDef methods[] = {{"prefixes", prefixes, METH_VARARGS, nullptr},
                          {"flips", flips, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "damage", nullptr, -1,     methods,
-                          nullptr,               nullptr,  nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "damage", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

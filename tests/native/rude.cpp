@@ -1,9 +1,12 @@
-// rude.cpp: an extension that captures where it is least convenient. Built against whence.h like
+// rude.cpp: an extension that captures and records where it is least convenient. Built against whence.h like
 // any user's.
+#include <sys/wait.h>
+#include <unistd.h>
 #include <whence.h>
 
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -253,6 +256,92 @@ PyObject* drop_and_raise(PyObject*, PyObject* args) {
   return nullptr;
 }
 
+// Starts native threads, which end with the process, that write counters with these names, values 1,
+// 2, 3..., and after each one put the value into `page`, an array of 64-bit numbers, from index
+// `first` on. They never have the GIL.
+PyObject* write_numbered(PyObject*, PyObject* args) {
+  PyObject* names;
+  int first, pause;
+  Py_buffer page;  // never released: the threads keep writing to it
+  if (!PyArg_ParseTuple(args, "O!iw*i", &PyList_Type, &names, &first, &page, &pause))
+    return nullptr;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); ++i) {
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(PyList_GET_ITEM(names, i), &size);
+    const whence_name name = whence->name(text, static_cast<size_t>(size));
+    auto* place = reinterpret_cast<std::atomic<uint64_t>*>(page.buf) + first + i;
+    std::thread([=] {
+      for (int64_t value = 1;; ++value) {
+        whence->counter(name, value);
+        place->store(static_cast<uint64_t>(value), std::memory_order_release);
+        for (int spin = 0; spin < pause; ++spin)
+          std::atomic_signal_fence(std::memory_order_seq_cst);
+      }
+    }).detach();
+  }
+  Py_RETURN_NONE;
+}
+
+// Native threads write `each` counters "w<first + i>" and end; all are joined.
+PyObject* write_and_join(PyObject*, PyObject* args) {
+  int threads;
+  long each;
+  if (!PyArg_ParseTuple(args, "il", &threads, &each)) return nullptr;
+  std::vector<std::thread> pool;
+  for (int i = 0; i < threads; ++i) {
+    const std::string text = "w" + std::to_string(i);
+    const whence_name name = whence->name(text.data(), text.size());
+    pool.emplace_back([=] {
+      for (long value = 1; value <= each; ++value) whence->counter(name, value);
+    });
+  }
+  Py_BEGIN_ALLOW_THREADS for (std::thread& thread : pool) thread.join();
+  Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+// One of everything, from a native thread without the GIL.
+PyObject* record_everything(PyObject*, PyObject*) {
+  std::thread([] {
+    const whence_name job = whence->name("job", 3), bytes = whence->name("bytes", 5);
+    whence->name_thread(whence->name("native worker", 13));
+    whence_span span;
+    whence->span_begin(&span, job);
+    whence->mark(whence->name("half way", 8));
+    whence->counter(bytes, -7);
+    whence->counter_real(bytes, 0.25);
+    const uint64_t begun = whence->collection_begin(1);
+    whence->collection_end(begun, 1, 20, 3);
+    whence->span_end(&span, 1);
+  }).join();
+  return PyBool_FromLong(whence->recording());
+}
+
+// Begins a span here and ends it on another thread.
+PyObject* span_across_threads(PyObject*, PyObject*) {
+  whence_span span;
+  whence->span_begin(&span, whence->name("handed over", 11));
+  std::thread([&] { whence->span_end(&span, 0); }).join();
+  Py_RETURN_NONE;
+}
+
+// fork() without Python knowing. The child writes events and exits; its status, or -1 if it took
+// longer than ten seconds.
+PyObject* raw_fork(PyObject*, PyObject*) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const whence_name name = whence->name("child", 5);
+    for (int64_t value = 1; value <= 1000; ++value) whence->counter(name, value);
+    whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
+    _exit(whence->recording() ? 1 : 0);
+  }
+  int status = -1;
+  for (int tries = 0; tries < 10'000 && waitpid(child, &status, WNOHANG) == 0; ++tries) {
+    usleep(1000);
+    status = -1;
+  }
+  return PyLong_FromLong(status);
+}
+
 PyMethodDef methods[] = {
     {"capture", capture, METH_VARARGS, nullptr},
     {"capture_id", capture_id, METH_NOARGS, nullptr},
@@ -266,6 +355,11 @@ PyMethodDef methods[] = {
     {"fail_allocations", fail_allocations, METH_VARARGS, nullptr},
     {"allow_allocations", allow_allocations, METH_NOARGS, nullptr},
     {"drop_and_raise", drop_and_raise, METH_VARARGS, nullptr},
+    {"write_numbered", write_numbered, METH_VARARGS, nullptr},
+    {"write_and_join", write_and_join, METH_VARARGS, nullptr},
+    {"record_everything", record_everything, METH_NOARGS, nullptr},
+    {"span_across_threads", span_across_threads, METH_NOARGS, nullptr},
+    {"raw_fork", raw_fork, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -43,7 +44,7 @@ DAMAGE = """
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["prefixes", "flips"])
 def test_every_prefix_and_every_flip_of_one_bit(
-    what, layout, damage_folder, tmp_path, run_python, rng
+    what, layout, damage, tmp_path, run_python, rng
 ):
     data = LAYOUTS[layout](recordings.hard_to_pack(rng))
     assert len(data) >= 16 * 1024
@@ -51,7 +52,11 @@ def test_every_prefix_and_every_flip_of_one_bit(
     path.write_bytes(data)
     first = rng.randrange(STEP)
     code = DAMAGE.format(
-        folder=str(damage_folder), path=str(path), what=what, step=STEP, first=first
+        folder=str(Path(damage.__file__).parent),
+        path=str(path),
+        what=what,
+        step=STEP,
+        first=first,
     )
     found, grown = json.loads(run_python(code))
     assert found["wrong"] is None, found

@@ -89,6 +89,7 @@ class _Reader:
         self.unpack = unpack
         self.out = Decoded()
         self.strings: dict[int, bytes] = {}
+        self.readings: list[tuple[int, int]] = []  # of both clocks, in chunk headers
         self.read_header()
 
     def read_header(self) -> None:
@@ -125,7 +126,7 @@ class _Reader:
             key=lambda chunk: (chunk.what != METADATA, chunk.sequence),
         )
         self.found = len(found)
-        self.pairs = self.clock_pairs(found)
+        self.pairs = self.clock_pairs()
         for chunk in found:
             if chunk.what == METADATA:
                 self.read_strings(chunk)
@@ -232,6 +233,7 @@ class _Reader:
         size, events = committed & 0xFFFFFFFF, committed >> 32
         pair = (end[0], end[1]) if state == SEALED else None
         start = (ticks, monotonic)
+        self.readings += [start] if pair is None else [start, pair]
         return Found(
             offset, sequence, what, thread, start, pair, b"", events, bytes=size
         )
@@ -282,9 +284,10 @@ class _Reader:
         index, sequence, before, after = self.journal
         if index:
             offset = self.header_size + (index - 1) * self.chunk_size
-            header = self.data[offset : offset + HEADER].ljust(HEADER, b"\0")
+            header = self.data[offset : offset + HEADER]
             there = (
                 self.layout == FIXED
+                and len(header) == HEADER
                 and header[4:8] != bytes(4)
                 and int.from_bytes(header[16:24], "little") == sequence
             )
@@ -327,14 +330,11 @@ class _Reader:
 
     # Time
 
-    def clock_pairs(self, chunks: list[Found]) -> list[tuple[int, int]]:
+    def clock_pairs(self) -> list[tuple[int, int]]:
         readings = [self.start]
         if self.closed:
             readings.append(self.end)
-        for chunk in chunks:
-            readings.append(chunk.start)
-            if chunk.end is not None:
-                readings.append(chunk.end)
+        readings += self.readings
         pairs: list[tuple[int, int]] = []
         for ticks, monotonic in sorted(readings):
             if not pairs or (ticks > pairs[-1][0] and monotonic >= pairs[-1][1]):
@@ -356,7 +356,7 @@ class _Reader:
         return min(time, U64)
 
     def at(self, ticks: int) -> int:
-        time = self.monotonic(ticks) - self.start[1]
+        time: int = self.monotonic(ticks) - self.start[1]
         return max(min(time, 2**63 - 1), -(2**63 - 1))
 
     def lasted(self, end: int, duration: int) -> int:

@@ -323,10 +323,12 @@ def _random_record(rng: random.Random, what: int, times: _Times) -> Raw:
     choice = [c for c in KINDS if (c in _METADATA_KINDS) == (what == METADATA)]
     code = rng.choice(choice)
     times.now += rng.getrandbits(rng.choice([1, 8, 16]))
-    return Raw(code, [_value(rng, code, *f, times) for f in KINDS[code].fields])
+    return Raw(code, [_value(rng, *f, times) for f in KINDS[code].fields])
 
 
-def _value(rng: random.Random, code: int, name: str, type_: str, times: _Times) -> Any:
+def _value(  # noqa: PLR0911
+    rng: random.Random, name: str, type_: str, times: _Times
+) -> Any:
     small = rng.randint(0, 6)
     if type_ == "time":
         return times.now

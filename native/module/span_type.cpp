@@ -1,0 +1,184 @@
+// span_type.cpp: see span_type.h. A span refers to no object of the program but its name, so the
+// collector need not know it and a cycle is impossible.
+#include "module/span_type.h"
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "cpython/pending.h"
+#include "cpython/ref.h"
+#include "format/tags.h"
+#include "module/state.h"
+#include "module/tags.h"
+#include "probes/name.h"
+#include "probes/span.h"
+
+namespace whence::module {
+namespace {
+
+using cpython::Ref;
+
+struct SpanObject {
+  PyObject_HEAD
+  PyObject* name;
+  std::uint8_t* tags;  // encoded; PyMem
+  std::uint32_t tags_size;
+  std::uint32_t entered;  // how often; only the outermost counts
+  probes::Span span;
+
+  [[nodiscard]] std::span<const std::uint8_t> all_tags() const noexcept {
+    return {tags, tags_size};
+  }
+};
+
+SpanObject* as_span(PyObject* object) noexcept {
+  return reinterpret_cast<SpanObject*>(object);
+}
+
+// Spans of at least this many ticks are told of. 0: none are.
+std::uint64_t long_ticks = 0;  // under the GIL
+
+bool copy_tags(SpanObject& span, const std::uint8_t* tags, std::size_t size) noexcept {
+  if (size == 0) return true;
+  span.tags = static_cast<std::uint8_t*>(PyMem_Malloc(size));
+  if (span.tags == nullptr) return PyErr_NoMemory(), false;
+  std::memcpy(span.tags, tags, size);
+  span.tags_size = static_cast<std::uint32_t>(size);
+  return true;
+}
+
+PyObject* allocate(PyTypeObject* type, PyObject* name) noexcept {
+  auto* self = static_cast<SpanObject*>(PyObject_Malloc(sizeof(SpanObject)));
+  if (self == nullptr) return PyErr_NoMemory();
+  PyObject_Init(reinterpret_cast<PyObject*>(self), type);
+  self->name = Py_NewRef(name);
+  self->tags = nullptr;
+  self->tags_size = self->entered = 0;
+  self->span.start = 0;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* vectorcall(PyObject* type, PyObject* const* args, std::size_t flags, PyObject* names) {
+  if (PyVectorcall_NARGS(flags) != 1 || !PyUnicode_Check(args[0])) {
+    return PyErr_Format(PyExc_TypeError, "span() takes a name, a str, and tags by keyword");
+  }
+  PyObject* self = allocate(reinterpret_cast<PyTypeObject*>(type), args[0]);
+  if (self == nullptr || names == nullptr) return self;
+  std::uint8_t tags[format::kMostTagBytes];
+  if (copy_tags(*as_span(self), tags, encode_tags(names, args + 1, tags))) return self;
+  Py_DECREF(self);
+  return nullptr;
+}
+
+void dealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  SpanObject* self = as_span(object);
+  Py_DECREF(self->name);
+  PyMem_Free(self->tags);
+  PyObject_Free(object);
+  Py_DECREF(type);
+}
+
+PyObject* enter(PyObject* object, PyObject*) {
+  SpanObject* self = as_span(object);
+  if (self->entered++ == 0 && store::store().active()) {
+    self->span.name = probes::name_of(self->name);
+    if (self->tags_size != 0) write_tag_names(self->all_tags());
+    probes::begin(self->span, self->all_tags());
+  }
+  return Py_NewRef(object);
+}
+
+[[gnu::cold, gnu::noinline]] void tell_of_long_span(SpanObject& self,
+                                                    std::uint64_t ticks) noexcept {
+  const cpython::PendingAside aside;
+  PyObject* module = PyType_GetModule(Py_TYPE(reinterpret_cast<PyObject*>(&self)));
+  PyObject* callback = module != nullptr ? state_of(module).on_long_span : nullptr;
+  if (callback == nullptr) return;
+  const Ref<> held = Ref<>::borrow(callback);
+  const double seconds =
+      static_cast<double>(ticks) / static_cast<double>(base::estimate_frequency());
+  const Ref<> done(
+      PyObject_CallFunction(callback, "OL", self.name, static_cast<long long>(seconds * 1e9)));
+}
+
+PyObject* leave(PyObject* object, PyObject* const* args, Py_ssize_t nargs) {
+  SpanObject* self = as_span(object);
+  if (self->entered == 0 || --self->entered != 0) Py_RETURN_FALSE;
+  const bool error = nargs > 0 && args[0] != Py_None;
+  const std::uint64_t ticks = probes::end(self->span, error, self->all_tags());
+  if (long_ticks != 0 && ticks >= long_ticks) [[unlikely]]
+    tell_of_long_span(*self, ticks);
+  Py_RETURN_FALSE;
+}
+
+PyObject* again(PyObject* object, PyObject*) {
+  SpanObject* self = as_span(object);
+  PyObject* other = allocate(Py_TYPE(object), self->name);
+  if (other == nullptr || copy_tags(*as_span(other), self->tags, self->tags_size)) return other;
+  Py_DECREF(other);
+  return nullptr;
+}
+
+PyObject* decorate(PyObject* object, PyObject* args, PyObject* kwargs) {
+  const Ref<> module(PyImport_ImportModule("whence._span"));
+  const Ref<> function(module ? PyObject_GetAttrString(module.get(), "decorate") : nullptr);
+  const Ref<> bound(function ? PyMethod_New(function.get(), object) : nullptr);
+  return bound ? PyObject_Call(bound.get(), args, kwargs) : nullptr;
+}
+
+PyObject* repr(PyObject* object) {
+  return PyUnicode_FromFormat("whence.span(%R)", as_span(object)->name);
+}
+
+PyMethodDef methods[] = {
+    {"__enter__", enter, METH_NOARGS, "__enter__($self, /)\n--\n\nBegin the span."},
+    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(leave)), METH_FASTCALL,
+     "End the span; exceptions pass."},
+    {"_again", again, METH_NOARGS, "_again($self, /)\n--\n\nA new span like this one."},
+    {},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>(
+         "span(name, /, **tags)\n--\n\n"
+         "A stretch of time with a name: a context manager, and a decorator.\n\n"
+         "It is put into the recording, if there is one; else it costs next to nothing.\n"
+         "Tags are kept if they are None, bool, int, float or str; of others, the type's name.")},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(decorate)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_methods, methods},
+    {},
+};
+
+PyType_Spec spec = {"whence.span", sizeof(SpanObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+
+PyObject* watch_spans(PyObject* module, PyObject* args) {
+  unsigned long long nanoseconds;
+  PyObject* callback;
+  if (!PyArg_ParseTuple(args, "KO", &nanoseconds, &callback)) return nullptr;
+  const double ticks =
+      static_cast<double>(nanoseconds) / 1e9 * static_cast<double>(base::estimate_frequency());
+  long_ticks = callback != Py_None ? static_cast<std::uint64_t>(ticks) + 1 : 0;
+  Py_XSETREF(state_of(module).on_long_span, callback != Py_None ? Py_NewRef(callback) : nullptr);
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+PyMethodDef span_functions[] = {
+    {"watch_spans", watch_spans, METH_VARARGS,
+     "watch_spans($module, nanoseconds, callback, /)\n--\n\n"},
+    {},
+};
+
+PyTypeObject* make_span_type(PyObject* module) noexcept {
+  auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  if (type != nullptr) type->tp_vectorcall = vectorcall;
+  return type;
+}
+
+}  // namespace whence::module

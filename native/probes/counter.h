@@ -1,0 +1,23 @@
+// counter.h: the value of a named quantity.
+//
+// Threads: any. Allocates: never, but for a thread's chunk. Fails by: false; the event is counted.
+#pragma once
+
+#include "format/records/counter.h"
+#include "store/write.h"
+
+namespace whence::probes {
+
+inline bool counter(std::uint64_t name, std::int64_t value) noexcept {
+  return store::write<format::Counter>([&](store::Cursor& cursor, std::uint64_t now) {
+           return format::Counter::encode(cursor.next, cursor.deltas, now, name, value);
+         }) != 0;
+}
+
+inline bool counter(std::uint64_t name, double value) noexcept {
+  return store::write<format::RealCounter>([&](store::Cursor& cursor, std::uint64_t now) {
+           return format::RealCounter::encode(cursor.next, cursor.deltas, now, name, value);
+         }) != 0;
+}
+
+}  // namespace whence::probes

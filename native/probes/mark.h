@@ -1,0 +1,17 @@
+// mark.h: a moment with a name.
+//
+// Threads: any. Allocates: never, but for a thread's chunk. Fails by: false; the event is counted.
+#pragma once
+
+#include "format/records/mark.h"
+#include "store/write.h"
+
+namespace whence::probes {
+
+inline bool mark(std::uint64_t name) noexcept {
+  return store::write<format::Mark>([&](store::Cursor& cursor, std::uint64_t now) {
+           return format::Mark::encode(cursor.next, cursor.deltas, now, name);
+         }) != 0;
+}
+
+}  // namespace whence::probes

@@ -1,0 +1,72 @@
+// cursor.h: where a thread writes its next record.
+//
+// Threads: its own, and whoever closes it (cursors.h), by the handshake below.
+// Allocates: never. Fails by: enter() returns false; the slow path knows why.
+//
+// The thread says that it is busy before it looks at `limit`; whoever closes a cursor clears
+// `limit` before looking at `busy`. A barrier on the closing side (membarrier) orders the two pairs,
+// so the writing side needs none: either the thread finds no limit, or the closer waits for it.
+//
+// Cursors lie in pages that a forked child finds zeroed: no limit, so it never writes into its
+// parent's file, however it was forked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "format/chunk.h"
+#include "format/kind.h"
+
+namespace whence::store {
+
+struct alignas(64) Cursor {
+  // The hot line.
+  std::atomic<std::uint8_t*> limit;  // a record of kLongestCompact bytes may begin before this
+  std::uint8_t* next;                // where it would begin
+  std::uint64_t* committed;          // in the header of the chunk
+  std::uint64_t word;                // what was committed last
+  format::Deltas deltas;
+  std::atomic<std::uint32_t> busy;
+  std::uint32_t thread;  // its number in the recording
+
+  // The rest is touched when chunks change hands, under the store's lock, or by the thread itself.
+  std::uint64_t spans;        // begun by this thread
+  std::uint64_t events;       // produced before this thread took the chunk
+  std::uint64_t taken_word;   // `word` at that time
+  std::uint64_t lost_events;  // dropped since the last chunk, for
+  std::uint32_t lost_reason;  // this reason
+  std::uint32_t chunk;        // its index; meaningless without `committed`
+  std::uint32_t generation;   // of the recording; 0: the slot is free
+  std::uint32_t os_id;
+  std::uint64_t chunks;  // that this thread has had
+  Cursor* next_free;
+
+  [[gnu::always_inline]] bool enter() noexcept {
+    busy.store(1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return next < limit.load(std::memory_order_relaxed);
+  }
+
+  [[gnu::always_inline]] void leave() noexcept { busy.store(0, std::memory_order_release); }
+
+  // The record that ends at `end` counts from here on, whatever happens to the process.
+  [[gnu::always_inline]] void commit(std::uint8_t* end, std::uint64_t events_in_it) noexcept {
+    word += static_cast<std::uint64_t>(end - next) + events_in_it;
+    next = end;
+    format::publish_committed(*committed, word);
+    leave();
+  }
+
+  // Room for one more record of this size in the chunk? While entered.
+  [[gnu::always_inline]] bool has_room(std::size_t size) const noexcept {
+    return next + size < limit.load(std::memory_order_relaxed) + format::kLongestCompact;
+  }
+
+  [[nodiscard]] std::uint64_t events_in_chunk() const noexcept {
+    return format::Committed::from(word).events - format::Committed::from(taken_word).events;
+  }
+};
+
+static_assert(sizeof(Cursor) == 128);
+
+}  // namespace whence::store

@@ -1,0 +1,39 @@
+// file.h: the file of a recording: made safely, grown before it is touched, mapped in pieces.
+//
+// Threads: one at a time, under the store's lock.
+// Allocates: by mmap. Paths are put together on the stack.
+// Fails by: an errno, 0 if all went well; reason_of() says what it means for the recording.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "format/file.h"
+
+namespace whence::store {
+
+[[nodiscard]] format::Reason reason_of(int error) noexcept;
+
+class File {
+ public:
+  // New, readable by its owner alone, closed on exec, never through a symbolic link. What is there
+  // already stays unless `overwrite`; then the new file takes its place in one step.
+  [[nodiscard]] int create(const char* path, bool overwrite) noexcept;
+  // Room on the disk for [offset, offset + size), so that touching it cannot fail later.
+  [[nodiscard]] int reserve(std::uint64_t offset, std::size_t size) noexcept;
+  // nullptr with errno set.
+  [[nodiscard]] void* map(std::uint64_t offset, std::size_t size) noexcept;
+  static void unmap(void* pages, std::size_t size) noexcept;
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  // Lets go of the file without closing it.
+  int release() noexcept;
+  void close() noexcept;
+
+ private:
+  [[nodiscard]] int write_zeros(std::uint64_t offset, std::size_t size) noexcept;
+
+  int descriptor_ = -1;
+  bool writes_zeros_ = false;  // the file system cannot reserve
+};
+
+}  // namespace whence::store

@@ -1,0 +1,201 @@
+// store.h: the recording that this process writes.
+//
+// Threads: any. Everything but the hot path (write.h) happens under one lock (rank `store`), which
+// no forked child ever takes: it finds out first that it is a child.
+// Allocates: by mmap only.
+// Fails by: an errno from start(); after that by ending the recording with a reason. Events are
+// then dropped and counted, and the program goes on.
+//
+//      idle --start()--> on --stop()--> idle
+//                         '--a failure--> ended --stop()--> idle
+//
+// There is one store, and it is never destroyed: threads that are late find it whole.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/lock.h"
+#include "base/segments.h"
+#include "format/file.h"
+#include "store/chunks.h"
+#include "store/cursors.h"
+#include "store/file.h"
+
+namespace whence::store {
+
+struct Options {
+  const char* path = nullptr;
+  bool overwrite = false;
+  std::uint32_t chunk_size = format::kDefaultChunk;
+  std::uint64_t max_size = 0;  // bytes, 0: no bound
+  std::uint64_t keep = 0;      // nanoseconds, 0: no bound
+};
+
+enum class State : std::uint8_t { idle, on, ended };
+
+struct Status {
+  State state;
+  format::Reason reason;
+  int error;
+  std::uint64_t recorded;
+  std::uint64_t dropped[format::kReasons];
+  std::uint64_t names_lost;
+  std::uint64_t bytes;  // of the file
+};
+
+class Store {
+ public:
+  // An errno, and nothing has changed. A failure after the file was made is no errno: the recording
+  // has then ended before it began, with a reason.
+  [[nodiscard]] int start(const Options& options) noexcept;
+  // The file's descriptor, for the caller to close; -1 if there is none.
+  int stop() noexcept;
+
+  // Does an event have somewhere to go? The first thing that a probe asks.
+  [[nodiscard, gnu::always_inline]] bool active() const noexcept {
+    return generation_.load(std::memory_order_relaxed) != 0;
+  }
+  [[nodiscard]] std::uint32_t generation() const noexcept {
+    return generation_.load(std::memory_order_acquire);
+  }
+
+  // The slow path of a write. A cursor of this thread, entered, with room for `size` bytes; or
+  // nullptr, and `events` are counted as dropped.
+  [[nodiscard, gnu::cold, gnu::noinline]] Cursor* refill(Cursor* cursor, std::size_t size,
+                                                         std::uint64_t events) noexcept;
+
+  // The number of this thread in the recording, or 0; met for the first time if need be.
+  [[nodiscard]] std::uint32_t this_thread(bool known) noexcept;
+  void thread_ended(Cursor& cursor) noexcept;
+  // Gives a name to a thread of this process, which may not have had an event yet.
+  void name_thread(std::uint32_t os_id, std::uint64_t name) noexcept;
+
+  // Appends to the metadata: encode(out, deltas) -> end, at most `size` bytes. False if it found
+  // no room.
+  template <class Encode>
+  bool write_metadata(std::size_t size, Encode&& encode) noexcept {
+    if (!cursors_.same_process()) return false;
+    const base::Holding holding(lock_);
+    return append_metadata(size, encode);
+  }
+
+  // The number of a string in the recording, written first if need be; 0 if it found no room. The
+  // string is one that base::names() keeps under `ref`.
+  [[nodiscard, gnu::always_inline]] std::uint64_t string(std::uint32_t ref) noexcept {
+    if (written_.has(ref) && written_.at(ref)->load(std::memory_order_acquire) ==
+                                 generation_.load(std::memory_order_relaxed)) [[likely]] {
+      return std::uint64_t{ref} + 1;
+    }
+    return write_string(ref);
+  }
+
+  [[nodiscard]] Status status() noexcept;
+
+  // Writes what the recording holds at this moment to another file. An errno.
+  [[nodiscard]] int dump(int file) noexcept;
+
+  // Around fork(): taken before, released in the parent, forgotten in the child.
+  [[nodiscard]] base::Lock& lock() noexcept { return lock_; }
+  void forget_parent() noexcept;
+
+ private:
+  struct Metadata {
+    std::uint32_t chunk = kNoChunk;
+    std::uint8_t* next = nullptr;
+    std::uint8_t* end = nullptr;
+    std::uint64_t word = 0;
+    format::Deltas deltas;
+  };
+  // What a thread that ended has left of its chunk.
+  struct Parked {
+    std::uint32_t chunk;
+    std::uint64_t sequence;
+    std::uint64_t word;
+    format::Deltas deltas;
+  };
+  // A thread that has a name but no cursor yet.
+  struct Introduced {
+    std::uint32_t os_id, thread;
+  };
+  struct Snapshot;
+
+  // All of these under lock_.
+  [[nodiscard]] int map_header() noexcept;
+  [[nodiscard]] Cursor* own(Cursor* cursor, bool known) noexcept;
+  [[nodiscard]] std::uint32_t claim_introduced(std::uint32_t os_id) noexcept;
+  [[nodiscard]] bool give_chunk(Cursor& cursor) noexcept;
+  [[nodiscard]] bool give_parked(Cursor& cursor) noexcept;
+  void attach(Cursor& cursor, std::uint32_t chunk, std::uint64_t word,
+              const format::Deltas& deltas) noexcept;
+  void detach(Cursor& cursor) noexcept;
+  [[nodiscard]] std::uint32_t take_chunk(format::ChunkClass what, const Cursor* taker,
+                                         std::uint32_t thread, std::uint64_t first_event) noexcept;
+  [[nodiscard]] std::uint32_t find_chunk(format::ChunkClass what, const Cursor* taker) noexcept;
+  [[nodiscard]] std::uint32_t grow() noexcept;
+  [[nodiscard]] bool map_chunk(std::uint32_t index) noexcept;
+  void retire(std::uint32_t index) noexcept;
+  void seal(std::uint32_t index, std::uint64_t word) noexcept;
+  [[nodiscard]] bool steal(std::uint32_t index) noexcept;
+  void seal_parked() noexcept;
+  void fail(format::Reason reason, int error) noexcept;
+  void drop(Cursor* cursor, format::Reason reason, std::uint64_t events) noexcept;
+  [[nodiscard]] std::uint8_t* reserve_metadata(std::size_t size) noexcept;
+  void commit_metadata(std::uint8_t* end) noexcept;
+  template <class Encode>
+  bool append_metadata(std::size_t size, Encode&& encode) noexcept {
+    std::uint8_t* out = reserve_metadata(size);
+    if (out == nullptr) return false;
+    commit_metadata(encode(out, metadata_.deltas));
+    return true;
+  }
+  [[nodiscard, gnu::cold, gnu::noinline]] std::uint64_t write_string(std::uint32_t ref) noexcept;
+  [[nodiscard]] bool append_string(std::uint64_t id, std::span<const std::uint8_t> text) noexcept;
+  void take_snapshot(Snapshot& snapshot) noexcept;
+  [[nodiscard]] bool copy_chunk(Snapshot& snapshot, std::uint32_t number, int& error) noexcept;
+
+  [[nodiscard]] std::uint64_t place_of(std::uint32_t index) const noexcept {
+    return header_->header_size + std::uint64_t{index} * chunk_size_;
+  }
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return chunk_size_ - sizeof(format::ChunkHeader);
+  }
+
+  static constexpr std::size_t kMostParked = 16;
+  static constexpr std::size_t kMostIntroduced = 1024;
+
+  base::Lock lock_{base::Rank::store};
+  std::atomic<std::uint32_t> generation_ = 0;  // of the recording that is on; 0: none
+  std::uint32_t last_generation_ = 0;          // this and the rest: under lock_
+  State state_ = State::idle;
+  File file_;
+  format::FileHeader* header_ = nullptr;  // mapped, or &spare_header_ when that failed
+  format::FileHeader spare_header_ = {};
+  std::uint32_t chunk_size_ = 0;
+  std::uint32_t most_chunks_ = 0;  // 0: no bound
+  std::uint64_t keep_ticks_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t sealed_events_ = 0;  // in sealed chunks
+  std::uint32_t last_thread_ = 0;
+  Chunks chunks_;
+  Cursors cursors_;
+  Metadata metadata_;
+  Parked parked_[kMostParked] = {};
+  std::size_t parked_count_ = 0;
+  Introduced introduced_[kMostIntroduced] = {};
+  std::size_t introduced_count_ = 0;
+  base::Segments<std::atomic<std::uint32_t>, 10> written_;  // by string: in which generation
+};
+
+namespace detail {
+extern Store the_store;
+extern thread_local constinit Cursor* this_cursor;
+}  // namespace detail
+
+[[nodiscard]] inline Store& store() noexcept {
+  return detail::the_store;
+}
+
+}  // namespace whence::store

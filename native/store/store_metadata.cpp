@@ -1,0 +1,79 @@
+// store_metadata.cpp: what events refer to, written before they do. All but string() under the
+// store's lock.
+#include <algorithm>
+
+#include "base/byte_pool.h"
+#include "format/records/string.h"
+#include "store/store.h"
+
+namespace whence::store {
+
+using format::Committed;
+
+namespace {
+
+constexpr std::size_t kPart = 2048;  // of a long string; fits into the smallest chunk
+
+}  // namespace
+
+std::uint8_t* Store::reserve_metadata(std::size_t size) noexcept {
+  if (state_ != State::on || size > capacity()) return nullptr;
+  if (metadata_.chunk != kNoChunk &&
+      size <= static_cast<std::size_t>(metadata_.end - metadata_.next)) {
+    return metadata_.next;
+  }
+  if (metadata_.chunk != kNoChunk) seal(metadata_.chunk, metadata_.word);
+  metadata_.chunk = take_chunk(format::ChunkClass::metadata, nullptr, 0, 0);
+  if (metadata_.chunk == kNoChunk) return nullptr;
+  format::ChunkHeader& header = *chunks_.at(metadata_.chunk).mapped;
+  metadata_.next = reinterpret_cast<std::uint8_t*>(&header + 1);
+  metadata_.end = metadata_.next + capacity();
+  metadata_.word = 0;
+  metadata_.deltas = {};
+  metadata_.deltas.time = header.start_ticks;
+  return metadata_.next;
+}
+
+void Store::commit_metadata(std::uint8_t* end) noexcept {
+  metadata_.word += static_cast<std::uint64_t>(end - metadata_.next);
+  metadata_.next = end;
+  format::publish_committed(chunks_.at(metadata_.chunk).mapped->committed, metadata_.word);
+}
+
+// A name that finds no room is tried once, and counted once.
+std::uint64_t Store::write_string(std::uint32_t ref) noexcept {
+  if (ref == base::BytePool::kNone || !cursors_.same_process()) return 0;
+  const base::Holding holding(lock_);
+  if (state_ != State::on) return 0;
+  std::atomic<std::uint32_t>* written = written_.ensure(ref);
+  const std::uint32_t generation = last_generation_;
+  const std::uint32_t lost = ~generation;
+  if (written != nullptr && written->load(std::memory_order_relaxed) == generation) {
+    return std::uint64_t{ref} + 1;
+  }
+  if (written != nullptr && written->load(std::memory_order_relaxed) == lost) return 0;
+  const std::string_view text = base::names().get(ref);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  const bool done =
+      written != nullptr && append_string(std::uint64_t{ref} + 1, {bytes, text.size()});
+  if (!done) ++header_->names_lost;
+  if (written != nullptr) written->store(done ? generation : lost, std::memory_order_release);
+  return done ? std::uint64_t{ref} + 1 : 0;
+}
+
+bool Store::append_string(std::uint64_t id, std::span<const std::uint8_t> text) noexcept {
+  bool first = true;
+  do {
+    const auto part = text.first(std::min(text.size(), kPart));
+    const auto encode = [&](std::uint8_t* out, format::Deltas&) {
+      return first ? format::String::encode(out, id, part)
+                   : format::StringPart::encode(out, id, part);
+    };
+    if (!append_metadata(format::body_size(id, part.size()), encode)) return false;
+    text = text.subspan(part.size());
+    first = false;
+  } while (!text.empty());
+  return true;
+}
+
+}  // namespace whence::store

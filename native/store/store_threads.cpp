@@ -1,0 +1,245 @@
+// store_threads.cpp: threads and their chunks: how one comes to a thread, and where it goes when the
+// thread ends.
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/clock.h"
+#include "format/records/lost.h"
+#include "format/records/thread.h"
+#include "store/store.h"
+
+namespace whence::store {
+
+using format::Committed;
+using format::Reason;
+
+namespace {
+
+// Called by the C library when a thread ends; again if a later destructor has made another cursor.
+void on_thread_end(void* cursor) {
+  store().thread_ended(*static_cast<Cursor*>(cursor));
+}
+
+pthread_key_t make_key() noexcept {
+  pthread_key_t key = 0;
+  return pthread_key_create(&key, on_thread_end) == 0 ? key : ~pthread_key_t{0};
+}
+
+// Outside the store's lock: the C library may allocate for it.
+void watch_end_of_thread(Cursor* cursor) noexcept {
+  static const pthread_key_t key = make_key();
+  if (key != ~pthread_key_t{0} && pthread_getspecific(key) != cursor) {
+    pthread_setspecific(key, cursor);
+  }
+}
+
+// Which thread this was when it ended: another destructor may still write.
+struct Identity {
+  std::uint32_t generation, thread;
+};
+thread_local constinit Identity last_identity = {0, 0};
+
+}  // namespace
+
+Cursor* Store::refill(Cursor* cursor, std::size_t size, std::uint64_t events) noexcept {
+  if (cursor != nullptr) cursor->leave();
+  size = std::max(size, format::kLongestCompact);  // what enter() asks for
+  for (;;) {
+    if (!cursors_.same_process()) return nullptr;
+    {
+      const base::Holding holding(lock_);
+      if (state_ == State::idle) return nullptr;
+      cursor = own(cursor, true);
+      Reason reason = header_->reason;
+      if (state_ == State::on) {
+        if (cursor == nullptr) {
+          reason = Reason::memory;
+        } else if (size > capacity() - format::kLongestCompact) {
+          reason = Reason::too_large;
+        } else if (!(cursor->committed != nullptr && cursor->has_room(size)) &&
+                   !give_chunk(*cursor)) {
+          reason = state_ == State::on ? Reason::limit : header_->reason;
+        }
+      }
+      if (reason != Reason::none) {
+        drop(cursor, reason, events);
+        return nullptr;
+      }
+    }
+    watch_end_of_thread(cursor);
+    if (cursor->enter() && cursor->has_room(size)) return cursor;
+    cursor->leave();  // somebody took the chunk already: a ring that is too small for its threads
+  }
+}
+
+// This thread's cursor for this recording.
+Cursor* Store::own(Cursor* cursor, bool known) noexcept {
+  if (cursor != nullptr && cursor->generation == last_generation_) return cursor;
+  if (cursor == nullptr) {
+    cursor = cursors_.take(last_generation_);
+    if (cursor == nullptr) return nullptr;
+    detail::this_cursor = cursor;
+  }
+  Cursor* next_free = cursor->next_free;
+  new (cursor) Cursor{};
+  cursor->next_free = next_free;
+  cursor->generation = last_generation_;
+  cursor->os_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  if (last_identity.generation == last_generation_) {
+    cursor->thread = last_identity.thread;
+    return cursor;
+  }
+  cursor->thread = claim_introduced(cursor->os_id);
+  if (cursor->thread != 0 && known) return cursor;
+  cursor->thread = ++last_thread_;
+  const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
+    return format::Thread::encode(out, deltas, base::ticks(), cursor->thread, cursor->os_id, 0,
+                                  known);
+  };
+  append_metadata(format::kLongestCompact, encode);
+  return cursor;
+}
+
+// A thread that had a name before it had an event is known by the system's number for it, which may
+// come back for another thread: one that says of itself that it is new takes no such name.
+std::uint32_t Store::claim_introduced(std::uint32_t os_id) noexcept {
+  for (std::size_t i = 0; i < introduced_count_; ++i) {
+    if (introduced_[i].os_id != os_id) continue;
+    const std::uint32_t thread = introduced_[i].thread;
+    introduced_[i] = introduced_[--introduced_count_];
+    return thread;
+  }
+  return 0;
+}
+
+void Store::name_thread(std::uint32_t os_id, std::uint64_t name) noexcept {
+  if (!cursors_.same_process()) return;
+  const base::Holding holding(lock_);
+  if (state_ != State::on) return;
+  std::uint32_t thread = 0;
+  cursors_.for_each(last_generation_, [&](const Cursor& cursor) {
+    if (cursor.os_id == os_id) thread = cursor.thread;
+  });
+  for (std::size_t i = 0; i < introduced_count_; ++i) {
+    if (introduced_[i].os_id == os_id) thread = introduced_[i].thread;
+  }
+  const bool met = thread != 0;
+  if (!met) {
+    thread = ++last_thread_;
+    if (introduced_count_ < kMostIntroduced) introduced_[introduced_count_++] = {os_id, thread};
+  }
+  append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
+    const std::uint64_t now = base::ticks();
+    return met ? format::ThreadName::encode(out, deltas, now, thread, name)
+               : format::Thread::encode(out, deltas, now, thread, os_id, name, true);
+  });
+}
+
+std::uint32_t Store::this_thread(bool known) noexcept {
+  if (!cursors_.same_process()) return 0;
+  Cursor* cursor = nullptr;
+  {
+    const base::Holding holding(lock_);
+    if (state_ != State::on) return 0;
+    cursor = own(detail::this_cursor, known);
+  }
+  if (cursor == nullptr) return 0;
+  watch_end_of_thread(cursor);
+  return cursor->thread;
+}
+
+bool Store::give_chunk(Cursor& cursor) noexcept {
+  detach(cursor);
+  if (give_parked(cursor)) return true;
+  const std::uint32_t index =
+      take_chunk(format::ChunkClass::events, &cursor, cursor.thread, cursor.events);
+  if (index == kNoChunk) return false;
+  format::Deltas deltas;
+  deltas.time = chunks_.at(index).mapped->start_ticks;
+  attach(cursor, index, 0, deltas);
+  if (cursor.lost_events != 0) {
+    std::uint8_t* end = format::Lost::encode(cursor.next, cursor.deltas, base::ticks(),
+                                             cursor.lost_reason, cursor.lost_events);
+    cursor.commit(end, 0);
+    cursor.lost_events = 0;
+  }
+  return true;
+}
+
+// What is left of an ended thread's chunk will do for a thread that has just begun.
+bool Store::give_parked(Cursor& cursor) noexcept {
+  if (parked_count_ == 0 || cursor.events != 0) return false;
+  const Parked parked = parked_[--parked_count_];
+  format::Deltas deltas = parked.deltas;
+  format::ChunkHeader& header = *chunks_.at(parked.chunk).mapped;
+  auto* out = reinterpret_cast<std::uint8_t*>(&header + 1) + Committed::from(parked.word).bytes;
+  std::uint8_t* end =
+      format::Owner::encode(out, deltas, base::ticks(), cursor.thread, cursor.events);
+  const std::uint64_t word = parked.word + static_cast<std::uint64_t>(end - out);
+  format::publish_committed(header.committed, word);
+  attach(cursor, parked.chunk, word, deltas);
+  return true;
+}
+
+void Store::attach(Cursor& cursor, std::uint32_t chunk, std::uint64_t word,
+                   const format::Deltas& deltas) noexcept {
+  ChunkInfo& info = chunks_.at(chunk);
+  info.owner = &cursor;
+  info.handed_over = Committed::from(word).events;
+  auto* payload = reinterpret_cast<std::uint8_t*>(info.mapped + 1);
+  cursor.chunk = chunk;
+  ++cursor.chunks;
+  cursor.committed = &info.mapped->committed;
+  cursor.word = cursor.taken_word = word;
+  cursor.deltas = deltas;
+  cursor.next = payload + Committed::from(word).bytes;
+  cursor.limit.store(payload + capacity() - format::kLongestCompact + 1, std::memory_order_relaxed);
+}
+
+// The cursor is closed, or its own thread is here. Seals the chunk.
+void Store::detach(Cursor& cursor) noexcept {
+  cursor.limit.store(nullptr, std::memory_order_relaxed);
+  if (cursor.committed == nullptr) return;
+  cursor.events += cursor.events_in_chunk();
+  cursor.committed = nullptr;
+  cursor.next = nullptr;
+  seal(cursor.chunk, cursor.word);
+}
+
+void Store::thread_ended(Cursor& cursor) noexcept {
+  detail::this_cursor = nullptr;
+  if (!cursors_.same_process()) return;
+  const base::Holding holding(lock_);
+  if (state_ != State::idle && cursor.generation == last_generation_) {
+    const std::uint64_t events =
+        cursor.events + (cursor.committed != nullptr ? cursor.events_in_chunk() : 0);
+    append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
+      return format::ThreadEnd::encode(out, deltas, base::ticks(), cursor.thread, events);
+    });
+    last_identity = {cursor.generation, cursor.thread};
+    const bool worth_keeping =
+        cursor.committed != nullptr && Committed::from(cursor.word).bytes < capacity() * 3 / 4;
+    if (state_ == State::on && worth_keeping && parked_count_ < kMostParked) {
+      ChunkInfo& chunk = chunks_.at(cursor.chunk);
+      chunk.owner = nullptr;
+      chunk.handed_over = Committed::from(cursor.word).events;
+      parked_[parked_count_++] = {cursor.chunk, chunk.sequence, cursor.word, cursor.deltas};
+    } else {
+      detach(cursor);
+    }
+  }
+  cursors_.give_back(cursor);
+}
+
+void Store::seal_parked() noexcept {
+  while (parked_count_ != 0) {
+    const Parked& parked = parked_[--parked_count_];
+    seal(parked.chunk, parked.word);
+  }
+}
+
+}  // namespace whence::store

@@ -1,0 +1,43 @@
+// write.h: one record into this thread's chunk. The hot path of every probe.
+//
+// Threads: any, each its own chunk. Not inside a signal handler.
+// Allocates: never; the slow path takes a chunk, by mmap.
+// Fails by: 0; the event is then counted under its reason.
+//
+// Budget: the clock, and about 25 instructions for a mark: find this thread's cursor, say that it
+// is busy, compare for room, encode, publish the length. No lock, no loop but the varints'.
+#pragma once
+
+#include "base/clock.h"
+#include "store/store.h"
+
+namespace whence::store {
+
+// encode(cursor, now) -> end writes a record of kind R in at most kLongestCompact bytes at
+// cursor.next. The time of the record, or 0.
+template <class R, class Encode>
+[[gnu::always_inline]] inline std::uint64_t write(Encode&& encode) noexcept {
+  constexpr std::uint64_t kEvents = R::kKind.event ? format::kOneEvent : 0;
+  Cursor* cursor = detail::this_cursor;
+  if (cursor == nullptr || !cursor->enter()) [[unlikely]] {
+    cursor = store().refill(cursor, format::kLongestCompact, kEvents >> 32);
+    if (cursor == nullptr) return 0;
+  }
+  const std::uint64_t now = base::ticks();
+  cursor->commit(encode(*cursor, now), kEvents);
+  return now;
+}
+
+// The same for records with a body of any size that fits into a chunk: encode(out) -> end.
+template <class Encode>
+inline bool write_body(std::size_t size, Encode&& encode) noexcept {
+  Cursor* cursor = detail::this_cursor;
+  if (cursor == nullptr || !cursor->enter() || !cursor->has_room(size)) [[unlikely]] {
+    cursor = store().refill(cursor, size, 0);
+    if (cursor == nullptr) return false;
+  }
+  cursor->commit(encode(cursor->next), 0);
+  return true;
+}
+
+}  // namespace whence::store

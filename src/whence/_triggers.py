@@ -1,0 +1,105 @@
+"""When a recording dumps itself: ``dump_on=``.
+
+A trigger is a text: ``"exception"`` (one that nobody catches), the name of a signal
+(``"SIGUSR2"``) or a span that takes long (``"span>500ms"``, ``"span load>2s"``).
+"""
+
+import signal
+import sys
+import threading
+
+from whence import _core, _units
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Dump = Callable[[str], None]
+
+
+class Triggers:
+    """What was asked for, checked; ``put_in`` and ``take_out`` the hooks for it."""
+
+    def __init__(self, wanted: "Iterable[str]") -> None:
+        self._exception = False
+        self._signals: list[signal.Signals] = []
+        self._spans: dict[str | None, int] = {}  # name, or None for any: ns
+        self._undo: list[Callable[[], object]] = []
+        for trigger in (wanted,) if isinstance(wanted, str) else wanted:
+            self._add(trigger)
+
+    def _add(self, trigger: "Any") -> None:
+        if isinstance(trigger, signal.Signals):
+            self._signals.append(trigger)
+            return
+        text = trigger if isinstance(trigger, str) else ""
+        what, _, limit = text.partition(">")
+        words = what.split(maxsplit=1)
+        if text == "exception":
+            self._exception = True
+        elif text in signal.Signals.__members__:
+            self._signals.append(signal.Signals[text])
+        elif limit and words[:1] == ["span"]:
+            name = words[1].strip() if len(words) > 1 else None
+            self._spans[name] = _units.nanoseconds(limit, "a span's limit")
+        else:
+            message = (
+                "dump_on takes 'exception', the name of a signal like 'SIGUSR2' and "
+                f"spans like 'span>500ms' or 'span load>2s', not {trigger!r}"
+            )
+            raise ValueError(message)
+
+    def put_in(self, dump: "Dump") -> None:
+        if self._exception:
+            self._watch_exceptions(dump)
+        for number in self._signals:
+            self._watch_signal(number, dump)
+        if self._spans:
+            self._watch_spans(dump)
+
+    def take_out(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _watch_exceptions(self, dump: "Dump") -> None:
+        def watch(module: "Any") -> None:
+            before = module.excepthook
+
+            def hook(*args: "Any") -> None:
+                dump("exception")
+                before(*args)
+
+            def undo() -> None:
+                if module.excepthook is hook:
+                    module.excepthook = before
+
+            module.excepthook = hook
+            self._undo.append(undo)
+
+        watch(sys)
+        watch(threading)
+
+    def _watch_signal(self, number: signal.Signals, dump: "Dump") -> None:
+        before = signal.getsignal(number)
+
+        def handler(*args: "Any") -> None:
+            dump(number.name)
+            if callable(before):
+                before(*args)
+
+        def undo() -> None:
+            if signal.getsignal(number) is handler:
+                signal.signal(number, signal.SIG_DFL if before is None else before)
+
+        signal.signal(number, handler)
+        self._undo.append(undo)
+
+    def _watch_spans(self, dump: "Dump") -> None:
+        def told(name: str, nanoseconds: int) -> None:
+            limit = self._spans.get(name, self._spans.get(None))
+            if limit is not None and nanoseconds >= limit:
+                dump(f"span {name}")
+
+        _core.watch_spans(min(self._spans.values()), told)
+        self._undo.append(lambda: _core.watch_spans(0, None))
