@@ -41,7 +41,7 @@ check:  ## formatting, lint, types, the stub of the native core, the layers
 	$(BIN)/ruff check .
 	git ls-files '*.cpp' '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest whence._core whence._frame whence._statistics --ignore-disjoint-bases
+	$(BIN)/python -m mypy.stubtest whence._core whence._events whence._frame whence._statistics --ignore-disjoint-bases
 	$(BIN)/python tools/check_layers.py
 
 format:  ## bring the sources into the form that `make check` wants
@@ -56,10 +56,19 @@ sanitize:  ## the tests with AddressSanitizer, UndefinedBehaviorSanitizer and lo
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc WHENCE_SANITIZED=1 \
 	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging"
 
-fuzz:  ## run the fuzz targets for a minute each (needs clang)
-	cmake -S . -B build/fuzz -G Ninja -DWHENCE_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ -DPython_EXECUTABLE=$$(command -v $(PYTHON))
-	cmake --build build/fuzz
-	for target in line_table text; do build/fuzz/fuzz_$$target -max_total_time=60 -print_final_stats=1 || exit 1; done
+FUZZ_SECONDS ?= 20
+
+fuzz:  ## run the fuzz targets under sanitizers: recordings for a minute, the others for 20 s
+	$(call ready,$(ENV),)
+	tools/install-clang
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/fuzz -G Ninja -DWHENCE_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++-19 \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/fuzz
+	mkdir -p build/fuzz/corpus && cp tests/data/*.whence build/fuzz/corpus/
+	build/fuzz/fuzz_recording -max_total_time=60 -max_len=65536 -rss_limit_mb=1024 -timeout=10 -verbosity=0 -print_final_stats=1 \
+	  build/fuzz/corpus
+	for target in line_table text; do \
+	  build/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 || exit 1; done
 
 bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch out
 	@for python in $$($(PYTHON) tools/find_pythons.py); do \

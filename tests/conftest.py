@@ -103,3 +103,15 @@ def faults(tmp_path_factory):
     """The fault shim: lets whence's Nth system call fail."""
     native = f"-I{TESTS.parent / 'native'}"
     return compile_extension(tmp_path_factory.mktemp("faults"), "faults", native)
+
+
+@pytest.fixture(scope="session")
+def damage(tmp_path_factory):
+    """Damages recordings in every way, and reads them with its own reader."""
+    native = TESTS.parent / "native"
+    sources = [*native.glob("read/*.cpp"), *native.glob("format/*.cpp")]
+    sources += [native / "base" / "checksum.cpp", native / "base" / "system.cpp"]
+    flags = [f"-I{native}", "-O2", *map(str, sorted(sources))]
+    if os.environ.get("WHENCE_SANITIZED"):
+        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    return compile_extension(tmp_path_factory.mktemp("damage"), "damage", *flags)

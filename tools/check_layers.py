@@ -66,7 +66,8 @@ def check_native(path: Path) -> list[str]:
 
 def check_package(path: Path) -> list[str]:
     """Return what is wrong with one Python file."""
-    in_cli = "cli" in path.relative_to(ROOT / "src" / "whence").parts
+    parts = path.relative_to(ROOT / "src" / "whence").parts
+    in_cli = "cli" in parts or parts == ("__main__.py",)
     text = path.read_text()
     problems = []
     if not in_cli and re.search(r"^\s*(import|from) rich\b", text, re.MULTILINE):

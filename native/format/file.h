@@ -84,8 +84,10 @@ struct FileHeader {
   RingJournal journal;
   std::array<std::uint64_t, kReasons> dropped;  // events, by reason
   std::uint64_t names_lost;                     // names that found no room; their events have none
-  std::uint64_t produced;  // events in all, of a recording that has ended; 0: not known
-  std::array<std::uint8_t, 172> reserved_too;
+  // Of a recording that has ended, so that a reader can tell what is missing; 0: not known.
+  std::uint64_t produced;  // events in all
+  std::uint64_t chunks;    // that are open or sealed
+  std::array<std::uint8_t, 164> reserved_too;
   std::uint32_t closing_checksum;  // of everything from `state` on; 0 until it is closed
 };
 
@@ -93,7 +95,8 @@ static_assert(offsetof(FileHeader, file_id) == 16 && offsetof(FileHeader, chunk_
 static_assert(offsetof(FileHeader, ticks_per_second) == 48 && offsetof(FileHeader, max_size) == 80);
 static_assert(offsetof(FileHeader, opening_checksum) == 124 && offsetof(FileHeader, state) == 128);
 static_assert(offsetof(FileHeader, journal) == 160 && offsetof(FileHeader, dropped) == 192);
-static_assert(offsetof(FileHeader, names_lost) == 320 && offsetof(FileHeader, produced) == 328 && sizeof(FileHeader) == 512);
+static_assert(offsetof(FileHeader, names_lost) == 320 && offsetof(FileHeader, produced) == 328 &&
+              sizeof(FileHeader) == 512);
 
 void seal_opening(FileHeader& header) noexcept;
 void seal_closing(FileHeader& header) noexcept;

@@ -31,12 +31,12 @@ Ref<> as_bytes(std::span<const std::uint8_t> bytes) noexcept {
 }  // namespace
 
 read::Unpacked call_unpack(void* callable, std::span<const std::uint8_t> packed,
-                      std::span<std::uint8_t> out) {
+                           std::span<std::uint8_t> out) {
   const HoldGil gil;
   const Ref<> bytes = as_bytes(packed);
   if (!bytes) return read::Unpacked::abort;
-  const Ref<> result(PyObject_CallFunction(static_cast<PyObject*>(callable), "On",
-                                           bytes.get(), static_cast<Py_ssize_t>(out.size())));
+  const Ref<> result(PyObject_CallFunction(static_cast<PyObject*>(callable), "On", bytes.get(),
+                                           static_cast<Py_ssize_t>(out.size())));
   if (!result) return read::Unpacked::abort;
   if (!PyBytes_Check(result.get()) ||
       static_cast<std::size_t>(PyBytes_GET_SIZE(result.get())) != out.size()) {
@@ -46,11 +46,12 @@ read::Unpacked call_unpack(void* callable, std::span<const std::uint8_t> packed,
   return read::Unpacked::good;
 }
 
-bool call_pack(void* callable, std::span<const std::uint8_t> payload, std::vector<std::uint8_t>& out) {
+bool call_pack(void* callable, std::span<const std::uint8_t> payload,
+               std::vector<std::uint8_t>& out) {
   const HoldGil gil;
   const Ref<> bytes = as_bytes(payload);
-  const Ref<> result(
-      bytes ? PyObject_CallOneArg(static_cast<PyObject*>(callable), bytes.get()) : nullptr);
+  const Ref<> result(bytes ? PyObject_CallOneArg(static_cast<PyObject*>(callable), bytes.get())
+                           : nullptr);
   if (!result) return false;
   if (!PyBytes_Check(result.get())) {
     PyErr_SetString(PyExc_TypeError, "pack() must return bytes");

@@ -143,12 +143,12 @@ PyObject* header(PyObject* object, PyObject*) try {
   const auto duration =
       good ? reading->timeline.at(read::last_ticks(reading->source)) : std::int64_t{0};
   return Py_BuildValue(
-      "{ss s(ii) sN sI sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened",
+      "{ss s(ii) sN sI sO sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened",
       name_of(reading->opened), "version", int{file.major}, int{file.minor}, "file_id",
       PyBytes_FromStringAndSize(reinterpret_cast<const char*>(file.file_id.data()),
                                 static_cast<Py_ssize_t>(file.file_id.size())),
-      "chunk_size", file.chunk_size, "compact",
-      reading->source.compact() ? Py_True : Py_False, "clock", file.clock, "pid", file.pid,
+      "chunk_size", file.chunk_size, "compact", reading->source.compact() ? Py_True : Py_False,
+      "closed", reading->source.closed() ? Py_True : Py_False, "clock", file.clock, "pid", file.pid,
       "start_wall", static_cast<unsigned long long>(file.start_wall), "max_size",
       static_cast<unsigned long long>(file.max_size), "keep",
       static_cast<unsigned long long>(file.keep), "state", name_of(reading->source), "reason",
@@ -170,11 +170,11 @@ PyObject* threads(PyObject* object, PyObject*) try {
       return known ? PyLong_FromLongLong(reading->timeline.at(ticks)) : Py_NewRef(Py_None);
     };
     if (!name) return nullptr;
-    const Ref<> item(Py_BuildValue(
-        "KKONN", static_cast<unsigned long long>(thread.id),
-        static_cast<unsigned long long>(thread.os_id), name.get(),
-        time(!thread.known, thread.start_ticks),
-        time(thread.end_ticks.has_value(), thread.end_ticks.value_or(0))));
+    const Ref<> item(
+        Py_BuildValue("KKONN", static_cast<unsigned long long>(thread.id),
+                      static_cast<unsigned long long>(thread.os_id), name.get(),
+                      time(!thread.known, thread.start_ticks),
+                      time(thread.end_ticks.has_value(), thread.end_ticks.value_or(0))));
     if (!item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
   }
   return list.release();
@@ -231,18 +231,17 @@ Ref<> totals_dict(const Reading& reading, const read::Totals& totals) {
     if (!count || PyDict_SetItemString(dropped.get(), name, count.get()) < 0) return {};
   }
   for (const read::Problem& problem : totals.problems.list()) {
-    const Ref<> item(Py_BuildValue("Ks", static_cast<unsigned long long>(problem.offset),
-                                   problem.what));
+    const Ref<> item(
+        Py_BuildValue("Ks", static_cast<unsigned long long>(problem.offset), problem.what));
     if (!item || PyList_Append(problems.get(), item.get()) < 0) return {};
   }
   using Count = unsigned long long;
   return Ref<>(Py_BuildValue(
       "{sK sK sK sK sK sK sO sK sK sO sK}", "chunks", static_cast<Count>(totals.chunks),
       "chunks_damaged", static_cast<Count>(totals.chunks_damaged), "records",
-      static_cast<Count>(totals.records), "unknown", static_cast<Count>(totals.unknown),
-      "produced", static_cast<Count>(totals.produced()), "recorded",
-      static_cast<Count>(totals.recorded), "dropped", dropped.get(), "names",
-      static_cast<Count>(totals.names_lost), "names_left_out",
+      static_cast<Count>(totals.records), "unknown", static_cast<Count>(totals.unknown), "produced",
+      static_cast<Count>(totals.produced()), "recorded", static_cast<Count>(totals.recorded),
+      "dropped", dropped.get(), "names", static_cast<Count>(totals.names_lost), "names_left_out",
       static_cast<Count>(reading.names.left_out()), "problems", problems.get(), "more_problems",
       static_cast<Count>(totals.problems.more())));
 }
@@ -297,8 +296,8 @@ PyMethodDef methods[] = {
     {"header", header, METH_NOARGS, "header($self, /)\n--\n\n"},
     {"threads", threads, METH_NOARGS, "threads($self, /)\n--\n\n"},
     {"info", info, METH_O, "info($self, key, /)\n--\n\n"},
-    {"code", code, METH_O, "code($self, id, /)\n--\n\n"},
-    {"stack", stack, METH_O, "stack($self, id, /)\n--\n\n"},
+    {"code", code, METH_O, "code($self, number, /)\n--\n\n"},
+    {"stack", stack, METH_O, "stack($self, number, /)\n--\n\n"},
     {"totals", totals, METH_NOARGS, "totals($self, /)\n--\n\n"},
     {"rewrite", rewrite, METH_VARARGS, "rewrite($self, file, pack, keep, /)\n--\n\n"},
     {"records", iterate<Yield::records>, METH_NOARGS, "records($self, /)\n--\n\n"},
@@ -326,8 +325,8 @@ PyType_Spec spec = {"whence._core.Reader", sizeof(ReaderObject), 0,
 Reading* reading_of(PyObject* reader) noexcept {
   Reading* reading = as_reader(reader)->reading;
   if (reading != nullptr && reading->opened == read::Opened::good) return reading;
-  PyErr_SetString(PyExc_ValueError, reading == nullptr ? "the recording is closed"
-                                                       : "this is not a recording");
+  PyErr_SetString(PyExc_ValueError,
+                  reading == nullptr ? "the recording is closed" : "this is not a recording");
   return nullptr;
 }
 

@@ -98,9 +98,9 @@ Ref<> RecordObjects::value(const format::Record& record, std::size_t field) {
     case Field::duration: return Ref<>(PyLong_FromLongLong(timeline_.lasted(record.time, raw)));
     case Field::string: return text(raw);
     case Field::reason:
-      return Ref<>(PyUnicode_FromString(
-          raw < format::kReasons ? format::reason_name(static_cast<format::Reason>(raw))
-                                 : "unknown"));
+      return Ref<>(PyUnicode_FromString(raw < format::kReasons
+                                            ? format::reason_name(static_cast<format::Reason>(raw))
+                                            : "unknown"));
     case Field::bytes: return bytes(record);
     default: return Ref<>(PyLong_FromUnsignedLongLong(raw));
   }
@@ -123,8 +123,8 @@ Ref<> RecordObjects::record(const format::Record& record) {
 
 Ref<> RecordObjects::span(const read::Span& span) {
   const Ref<> name = text(span.name);
-  const Ref<> tag_dict = tags({reinterpret_cast<const std::uint8_t*>(span.tags.data()),
-                               span.tags.size()});
+  const Ref<> tag_dict =
+      tags({reinterpret_cast<const std::uint8_t*>(span.tags.data()), span.tags.size()});
   if (!name || !tag_dict) return {};
   const auto start = static_cast<long long>(timeline_.at(span.start_ticks));
   PyObject* error = span.error ? Py_True : Py_False;
@@ -132,8 +132,8 @@ Ref<> RecordObjects::span(const read::Span& span) {
     return Ref<>(Py_BuildValue("OILOOOO", name.get(), span.thread, start, Py_None, tag_dict.get(),
                                error, Py_True));
   }
-  const auto duration = static_cast<long long>(
-      timeline_.lasted(span.end_ticks, span.end_ticks - span.start_ticks));
+  const auto duration =
+      static_cast<long long>(timeline_.lasted(span.end_ticks, span.end_ticks - span.start_ticks));
   return Ref<>(Py_BuildValue("OILLOOO", name.get(), span.thread, start, duration, tag_dict.get(),
                              error, Py_False));
 }
@@ -150,10 +150,9 @@ Ref<> RecordObjects::collection(const format::Record& record) {
   const auto& v = record.values;
   const auto duration = static_cast<long long>(timeline_.lasted(record.time, v[4]));
   const auto start = static_cast<long long>(timeline_.at(record.time)) - duration;
-  return Ref<>(Py_BuildValue("ILLKKK", record.thread, start, duration,
-                             static_cast<unsigned long long>(v[1]),
-                             static_cast<unsigned long long>(v[2]),
-                             static_cast<unsigned long long>(v[3])));
+  return Ref<>(
+      Py_BuildValue("ILLKKK", record.thread, start, duration, static_cast<unsigned long long>(v[1]),
+                    static_cast<unsigned long long>(v[2]), static_cast<unsigned long long>(v[3])));
 }
 
 }  // namespace whence::module

@@ -90,10 +90,10 @@ Loaded Loader::load_compact(const Entry& entry, Chunk& chunk) {
     }
     if (payload_.size() < size) payload_.resize(size);
     const Unpack& unpack = source_.unpack();
-    const Unpacked result = unpack.call == nullptr
-                                ? Unpacked::bad
-                                : unpack.call(unpack.context, {packed_.data(), header.stored},
-                                              {payload_.data(), size});
+    const Unpacked result =
+        unpack.call == nullptr
+            ? Unpacked::bad
+            : unpack.call(unpack.context, {packed_.data(), header.stored}, {payload_.data(), size});
     if (result == Unpacked::abort) return Loaded::aborted;
     if (result == Unpacked::bad) return damaged(chunk, "a packed chunk cannot be unpacked");
   } else {

@@ -93,6 +93,7 @@ class Rewriter {
     }
     header.stored = static_cast<std::uint32_t>(stored.size());
     format::seal_closing(header);
+    ++chunks_;
     write(&header, sizeof header);
     write(stored.data(), stored.size());
   }
@@ -124,6 +125,7 @@ class Rewriter {
     header.dropped = done_.totals.dropped;
     header.names_lost = done_.totals.names_lost;
     header.produced = done_.totals.produced();
+    header.chunks = chunks_;
     header.reserved_too = {};
     format::seal_closing(header);
 
@@ -141,6 +143,7 @@ class Rewriter {
   std::vector<std::uint8_t> packed_;
   std::uint64_t last_ticks_ = 0;
   std::uint64_t newest_end_ = 0;  // nanoseconds
+  std::uint64_t chunks_ = 0;      // written
   Rewritten done_;
 };
 

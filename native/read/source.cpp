@@ -75,7 +75,7 @@ void Source::list_fixed(bool metadata_only) {
     }
     if (header.state == static_cast<std::uint32_t>(ChunkState::free)) continue;
     if (!metadata_only) {
-      static_cast<void>(list_one(header, offset));
+      list_one(header, offset);
       continue;
     }
     // The first listing went through the file in this order too.
@@ -85,9 +85,8 @@ void Source::list_fixed(bool metadata_only) {
         [](const Entry& entry, std::uint64_t wanted) { return entry.offset < wanted; });
     const bool listed =
         known != end && known->offset == offset && known->sequence == header.sequence;
-    if (!listed && header.what == format::ChunkClass::metadata &&
-        format::opening_is_good(header, file_id())) {
-      static_cast<void>(list_one(header, offset));
+    if (!listed && header.what == format::ChunkClass::metadata && fault_of(header) == nullptr) {
+      list_one(header, offset);
     }
   }
 }
@@ -99,7 +98,8 @@ void Source::list_compact() {
       problems_.add(offset, "the file ends within the header of a chunk");
       return;
     }
-    if (!list_one(header, offset)) {
+    list_one(header, offset);
+    if (!format::closing_is_good(header)) {  // which says where the next one is
       if (offset + sizeof header < input_.size()) {
         problems_.add(offset, "nothing after this chunk can be found");
       }
@@ -110,32 +110,32 @@ void Source::list_compact() {
   }
 }
 
-// Whether the header says where the next one is, in the compact layout.
-bool Source::list_one(const ChunkHeader& header, std::uint64_t offset) {
+// What is wrong with the header of a chunk that is not free, or nullptr.
+const char* Source::fault_of(const ChunkHeader& header) const noexcept {
+  constexpr const char* kDamaged = "the header of a chunk is damaged";
+  if (!format::opening_is_good(header, file_id())) return kDamaged;
   const auto state = static_cast<ChunkState>(header.state);
-  const bool closing = format::closing_is_good(header);
-  if (!format::opening_is_good(header, file_id())) {
-    damaged(header, offset, "the header of a chunk is damaged");
-  } else if (state != ChunkState::open && state != ChunkState::sealed) {
-    damaged(header, offset, "a chunk is neither open nor sealed");
-  } else if (state == ChunkState::sealed ? !closing : compact()) {
-    damaged(header, offset, "the header of a chunk is damaged");
-  } else if (header.what != format::ChunkClass::events &&
-             header.what != format::ChunkClass::metadata) {
-    damaged(header, offset, "a chunk is neither of events nor of metadata");
-  } else {
-    entries_.push_back({header.sequence, offset, header.committed, header.what, state,
-                        header.thread});
+  if (state != ChunkState::open && state != ChunkState::sealed) {
+    return "a chunk is neither open nor sealed";
   }
-  return closing;
+  if (state == ChunkState::sealed ? !format::closing_is_good(header) : compact()) return kDamaged;
+  if (header.what != format::ChunkClass::events && header.what != format::ChunkClass::metadata) {
+    return "a chunk is neither of events nor of metadata";
+  }
+  return nullptr;
+}
+
+void Source::list_one(const ChunkHeader& header, std::uint64_t offset) {
+  if (const char* fault = fault_of(header)) return damaged(header, offset, fault);
+  entries_.push_back({header.sequence, offset, header.committed, header.what,
+                      static_cast<ChunkState>(header.state), header.thread});
 }
 
 void Source::damaged(const ChunkHeader& header, std::uint64_t offset, const char* what) {
   problems_.add(offset, what);
   ++chunks_damaged_;
   if (format::closing_is_good(header)) {
-    events_damaged_ =
-        add_counts(events_damaged_, format::Committed::from(header.committed).events);
+    events_damaged_ = add_counts(events_damaged_, format::Committed::from(header.committed).events);
   }
 }
 
@@ -149,8 +149,8 @@ std::uint64_t Source::ring_events() const noexcept {
   bool still_there = false;
   if (!compact() && journal.index - 1 <= input_.size() / header_.chunk_size) {
     const std::uint64_t offset = header_.header_size + (journal.index - 1) * header_.chunk_size;
-    still_there = input_.read(offset, &chunk, sizeof chunk) == sizeof chunk &&
-                  chunk.state != 0 && chunk.sequence == journal.sequence;
+    still_there = input_.read(offset, &chunk, sizeof chunk) == sizeof chunk && chunk.state != 0 &&
+                  chunk.sequence == journal.sequence;
   }
   return add_counts(dropped, still_there ? journal.before : journal.after);
 }

@@ -54,7 +54,13 @@ class Source {
   [[nodiscard]] bool compact() const noexcept { return header_.layout == format::Layout::compact; }
   // Might a recorder still be writing to it?
   [[nodiscard]] bool live() const noexcept {
-    return header_.state == format::FileState::recording && !compact();
+    return header_.state != format::FileState::closed && header_.closing_checksum == 0 &&
+           !compact();
+  }
+  // Was it closed, so that the closing part says how it ended?
+  [[nodiscard]] bool closed() const noexcept {
+    return header_.state != format::FileState::recording && header_.closing_checksum != 0 &&
+           closing_is_good_;
   }
   // False: nothing that the closing part says can be believed.
   [[nodiscard]] bool closing_is_good() const noexcept { return closing_is_good_; }
@@ -76,7 +82,8 @@ class Source {
  private:
   void list_fixed(bool metadata_only);
   void list_compact();
-  [[nodiscard]] bool list_one(const format::ChunkHeader& header, std::uint64_t offset);
+  void list_one(const format::ChunkHeader& header, std::uint64_t offset);
+  [[nodiscard]] const char* fault_of(const format::ChunkHeader& header) const noexcept;
   void damaged(const format::ChunkHeader& header, std::uint64_t offset, const char* what);
 
   Input input_;

@@ -5,7 +5,7 @@
 //
 // The end of a span says everything but its tags, so its begin is needed only for those, and for
 // spans that never end. Chunks come in the order in which they were opened: a span that one thread
-// begins and another ends may show its end first.
+// begins and another ends may show its end first, and then comes without its tags.
 #pragma once
 
 #include <cstddef>
@@ -53,24 +53,13 @@ class SpanReader {
   [[nodiscard]] bool take(const format::Record& record, Span& span);
   void begin(const format::Record& record);
   void keep_tags(const format::Record& record);
-  void end(Key key, std::uint64_t name, std::uint64_t end, std::uint64_t duration, bool error,
-           bool away, Span& span);
-  void settle_tags();
+  void end(Key key, std::uint64_t name, std::uint64_t end, std::uint64_t duration, Span& span);
   [[nodiscard]] bool next_open(Span& span);
   [[nodiscard]] Open* remember(Key key);
-  void forget(Key key);
 
   Cursor cursor_;
   std::unordered_map<Key, Open, Hash> open_;
   std::size_t kept_bytes_ = 0;  // of tags
-  // The record before this one, if it began a span or had tags that no begin stood before.
-  std::size_t place_ = 0;
-  Key just_begun_{};
-  Key loose_key_{};
-  std::string loose_tags_;
-  bool has_begun_ = false;
-  bool has_loose_ = false;
-
   bool all_read_ = false;
   std::vector<std::pair<Key, Open>> left_;  // open at the end, last one first
 };

@@ -27,7 +27,7 @@ ClockPair between(const ClockPair& a, const ClockPair& b) noexcept {
 Timeline::Timeline(const Source& source) {
   const format::FileHeader& file = source.header();
   std::vector<ClockPair> readings = {{file.start_ticks, file.start_monotonic}};
-  if (file.state != format::FileState::recording && source.closing_is_good()) {
+  if (source.closed()) {
     readings.push_back({file.end_ticks, file.end_monotonic});
   }
   for (const Entry& entry : source.entries()) {
@@ -51,8 +51,8 @@ Timeline::Timeline(const Source& source) {
   }
   start_ = file.start_monotonic;
   const ClockPair whole = between(pairs_.front(), pairs_.back());
-  rate_ = whole.monotonic >= kShortestBase ? whole
-                                           : ClockPair{file.ticks_per_second, 1'000'000'000u};
+  rate_ =
+      whole.monotonic >= kShortestBase ? whole : ClockPair{file.ticks_per_second, 1'000'000'000u};
 }
 
 std::uint64_t Timeline::monotonic_at(std::uint64_t ticks) const noexcept {
@@ -79,8 +79,7 @@ std::int64_t Timeline::at(std::uint64_t ticks) const noexcept {
 
 std::int64_t Timeline::lasted(std::uint64_t end, std::uint64_t duration) const noexcept {
   // Both are within 63 bits, and so is their difference unless a file lies.
-  const std::uint64_t length =
-      monotonic_at(end) - monotonic_at(end - std::min(duration, end));
+  const std::uint64_t length = monotonic_at(end) - monotonic_at(end - std::min(duration, end));
   return static_cast<std::int64_t>(
       std::min<std::uint64_t>(length, std::numeric_limits<std::int64_t>::max()));
 }

@@ -51,11 +51,13 @@ void count_header(Totals& totals, const Source& source) {
 }
 
 void count_missing(Totals& totals, const Source& source) {
-  if (!source.closing_is_good() || source.header().state == format::FileState::recording) return;
+  const format::FileHeader& header = source.header();
+  if (!source.closed()) return;
   const std::uint64_t known = totals.produced();
-  if (source.header().produced <= known) return;
-  totals.drop(Reason::damaged, source.header().produced - known);
-  totals.problems.add(source.header().header_size, "events are missing that were there at its end");
+  if (header.produced > known) totals.drop(Reason::damaged, header.produced - known);
+  if (header.produced > known || header.chunks > totals.chunks + totals.chunks_damaged) {
+    totals.problems.add(header.header_size, "chunks are missing that were there at its end");
+  }
 }
 
 Totals count(const Source& source) {
@@ -77,9 +79,7 @@ Totals count(const Source& source) {
 
 std::uint64_t last_ticks(const Source& source) {
   const format::FileHeader& file = source.header();
-  if (file.state != format::FileState::recording && source.closing_is_good()) {
-    return file.end_ticks;
-  }
+  if (source.closed()) return file.end_ticks;
   return std::max(file.start_ticks, last_chunk_ticks(source, Select::all));
 }
 

@@ -8,7 +8,7 @@ from whence._core import Stack, capture, counter, mark, span
 from whence._frame import Frame
 from whence._include import get_include
 from whence._record import record
-from whence._recording import Recording, RecordingError, open
+from whence._recording import Recording, RecordingError, open  # noqa: A004
 from whence._statistics import statistics
 from whence._symbolize import symbolize, to_json
 

@@ -127,7 +127,7 @@ class Recording:
             chunk_size=header["chunk_size"],
             size=header["size"],
             packed=header["packed"],
-            closed=state != "recording",
+            closed=header["closed"],
             ended=header["reason"] if state == "ended" else None,
             error=(header["error"] or None) if state == "ended" else None,
         )
@@ -192,13 +192,34 @@ def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
     file = os.open(name, flags)
     try:
-        if os.fstat(file).st_mode & _FILE_TYPE != _REGULAR_FILE:
-            message = f"{name} is not a recording: it is not a regular file"
-            raise RecordingError(message)
+        _expect_regular_file(name, file)
         return Recording(name, file)
     except BaseException:
         os.close(file)
         raise
+
+
+def _expect_regular_file(name: str, file: int) -> None:
+    if os.fstat(file).st_mode & _FILE_TYPE != _REGULAR_FILE:
+        message = f"{name} is not a recording: it is not a regular file"
+        raise RecordingError(message)
+
+
+def totals(recording: Recording) -> dict[str, Any]:
+    """Count everything in a recording, and list its problems."""
+    return recording._reader.totals()  # noqa: SLF001
+
+
+def rewrite(
+    recording: Recording, file: int, *, pack: bool = True, keep: int = 0
+) -> dict[str, Any]:
+    """Write what can be read to an empty file, closed; its totals.
+
+    Chunks whose events all happened more than ``keep`` nanoseconds before the last one
+    are left out, unless ``keep`` is 0.
+    """
+    packer = _zstd(recording._path).pack if pack else None  # noqa: SLF001
+    return recording._reader.rewrite(file, packer, keep)  # noqa: SLF001
 
 
 def _explain(header: dict[str, Any]) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 TYPE_CHECKING = False
-if sys.version_info >= (3, 14):
-    from compression import zstd
-elif TYPE_CHECKING:
-    import types
+if TYPE_CHECKING:  # mypy checks against 3.11, where it need not be installed
+    from typing import Any
 
-    zstd: types.ModuleType
+    zstd: Any
+elif sys.version_info >= (3, 14):
+    from compression import zstd
 else:
     from backports import zstd
 

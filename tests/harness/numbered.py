@@ -82,8 +82,6 @@ def check(path, published, *, ring=False):
         assert ring or have[0] == 1
         newest += have[-1]
     # Of writers that the ring has nothing of, the last may or may not have counted.
-    silent = sum(
-        least for n, least in enumerate(published) if not values.get(f"w{n}")
-    )
+    silent = sum(least for n, least in enumerate(published) if not values.get(f"w{n}"))
     assert newest + silent <= losses.produced <= newest + silent + len(published)
     return losses

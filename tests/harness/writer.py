@@ -11,9 +11,9 @@ path, page_path, folder, chunk_size, max_size, pause = sys.argv[1:]
 sys.path.insert(0, folder)
 
 import rude  # noqa: E402
-from harness import numbered  # noqa: E402
 
 import whence  # noqa: E402
+from harness import numbered  # noqa: E402
 
 page = numbered.Page(page_path)
 recorder = whence.record(

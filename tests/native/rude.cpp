@@ -263,7 +263,8 @@ PyObject* write_numbered(PyObject*, PyObject* args) {
   PyObject* names;
   int first, pause;
   Py_buffer page;  // never released: the threads keep writing to it
-  if (!PyArg_ParseTuple(args, "O!iw*i", &PyList_Type, &names, &first, &page, &pause)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!iw*i", &PyList_Type, &names, &first, &page, &pause))
+    return nullptr;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); ++i) {
     Py_ssize_t size;
     const char* text = PyUnicode_AsUTF8AndSize(PyList_GET_ITEM(names, i), &size);
@@ -273,7 +274,8 @@ PyObject* write_numbered(PyObject*, PyObject* args) {
       for (int64_t value = 1;; ++value) {
         whence->counter(name, value);
         place->store(static_cast<uint64_t>(value), std::memory_order_release);
-        for (int spin = 0; spin < pause; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
+        for (int spin = 0; spin < pause; ++spin)
+          std::atomic_signal_fence(std::memory_order_seq_cst);
       }
     }).detach();
   }

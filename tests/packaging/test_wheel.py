@@ -41,21 +41,14 @@ def test_sdist_and_wheel(tmp_path):
     empty = tmp_path / "empty"
     venv.create(empty, with_pip=True)
     python = empty / "bin" / "python"
-    run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--no-index",
-        "--find-links",
-        wheel.parent,
-        wheel,
-        cwd=empty,
-    )
+    run(python, "-m", "pip", "install", "-q", wheel, cwd=empty)
     code = "import whence; print(whence.capture().frames[0].name, whence.__file__)"
     name, where = run(python, "-c", code, cwd=empty).split()
     assert name == "<module>"
     assert where.startswith(str(empty))
+    golden = ROOT / "tests" / "data" / "packed-1.0.whence"
+    for command in ([python, "-m", "whence"], [empty / "bin" / "whence"]):
+        assert run(*command, "verify", golden, cwd=empty).endswith("sound\n")
 
 
 @pytest.mark.packaging

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from harness import numbered
 
 WRITER = Path(numbered.__file__).with_name("writer.py")

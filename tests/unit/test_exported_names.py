@@ -7,7 +7,8 @@ import whence
 import whence.generated
 
 PUBLIC = [
-    *("Frame", "Stack", "__version__", "capture", "generated", "get_include"),
+    *("Frame", "Recording", "RecordingError", "Stack", "__version__", "capture"),
+    *("counter", "generated", "get_include", "mark", "open", "record", "span"),
     *("statistics", "symbolize", "to_json"),
 ]
 

@@ -1,0 +1,118 @@
+// fuzz_recording.cpp: any bytes are read to their end, counted and rewritten.
+//
+// Checksums would keep a fuzzer out: the input is also read with all of them made right.
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/checksum.h"
+#include "read/names.h"
+#include "read/rewrite.h"
+#include "read/spans.h"
+#include "read/timeline.h"
+#include "read/totals.h"
+
+namespace {
+
+using namespace whence;
+
+// Stands for zstd: every byte stands for itself as often as the first one says.
+read::Unpacked unpack(void*, std::span<const std::uint8_t> packed, std::span<std::uint8_t> out) {
+  if (packed.empty()) return read::Unpacked::bad;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = packed[1 + i / (packed[0] + 1u) < packed.size() ? 1 + i / (packed[0] + 1u) : 0];
+  }
+  return read::Unpacked::good;
+}
+
+bool pack(void*, std::span<const std::uint8_t> payload, std::vector<std::uint8_t>& out) {
+  out.assign(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(payload.size() / 2));
+  return true;
+}
+
+void expect(bool truth) {
+  if (!truth) std::abort();
+}
+
+void read_everything(std::span<const std::uint8_t> bytes) {
+  read::Source source(read::Input::of_memory(bytes), {unpack, nullptr});
+  if (source.open() != read::Opened::good) return;
+  const read::Timeline timeline(source);
+  read::Names names;
+  expect(names.fill(source));
+  static_cast<void>(names.info("program"));
+  read::Cursor cursor(source, read::Select::all);
+  format::Record record;
+  std::uint64_t records = 0, events = 0;
+  while (cursor.next(record) == read::Next::record) {
+    ++records;
+    events += record.kind != nullptr && record.kind->event;
+    static_cast<void>(timeline.at(record.time));
+    static_cast<void>(timeline.lasted(record.time, record.values[0]));
+  }
+  read::SpanReader spans(source);
+  read::Span span;
+  std::uint64_t count = 0;
+  while (spans.next(span) == read::Next::record) ++count;
+  expect(count <= records);
+  const read::Totals totals = read::count(source);
+  expect(totals.records == records && totals.recorded >= events);
+  static const int sink = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const auto again = read::rewrite(source, sink, {{pack, nullptr}, records % 3 * 1000});
+  expect(again.error == 0 && !again.aborted && again.totals.recorded <= totals.recorded);
+}
+
+template <class Header>
+bool load(const std::vector<std::uint8_t>& bytes, std::size_t offset, Header& header) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof header) return false;
+  std::memcpy(&header, bytes.data() + offset, sizeof header);
+  return true;
+}
+
+// Puts the checksum of a chunk right, and returns where the next one begins.
+std::size_t correct_chunk(std::vector<std::uint8_t>& bytes, std::size_t offset,
+                          const format::FileHeader& file) {
+  format::ChunkHeader chunk;
+  if (!load(bytes, offset, chunk)) return bytes.size();
+  std::memcpy(&chunk.file_id, file.file_id.data(), sizeof chunk.file_id);
+  chunk.magic = format::kChunkMagic;
+  const std::size_t payload = offset + sizeof chunk;
+  const std::size_t size = format::Committed::from(chunk.committed).bytes;
+  const bool compact = file.layout == format::Layout::compact;
+  const bool plain = !compact || chunk.coding == format::Coding::plain;
+  if (plain && size <= bytes.size() - payload) {
+    chunk.payload_checksum = base::checksum(bytes.data() + payload, size);
+  } else if (size <= file.chunk_size && chunk.stored <= bytes.size() - payload) {
+    std::vector<std::uint8_t> out(size);
+    static_cast<void>(unpack(nullptr, {bytes.data() + payload, chunk.stored}, out));
+    chunk.payload_checksum = base::checksum(out.data(), out.size());
+  }
+  format::seal_opening(chunk);
+  format::seal_closing(chunk);
+  std::memcpy(bytes.data() + offset, &chunk, sizeof chunk);
+  return compact ? payload + chunk.stored : offset + file.chunk_size;
+}
+
+void correct(std::vector<std::uint8_t>& bytes) {
+  format::FileHeader file;
+  if (!load(bytes, 0, file)) return;
+  file.magic = format::kMagic;
+  file.major = format::kMajor;
+  format::seal_opening(file);
+  if (file.closing_checksum != 0) format::seal_closing(file);
+  std::memcpy(bytes.data(), &file, sizeof file);
+  if (format::check(file) != format::HeaderCheck::good) return;
+  for (std::size_t at = file.header_size; at < bytes.size();) at = correct_chunk(bytes, at, file);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  read_everything({data, size});
+  std::vector<std::uint8_t> bytes(data, data + size);
+  correct(bytes);
+  read_everything(bytes);
+  return 0;
+}

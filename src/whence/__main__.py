@@ -1,0 +1,7 @@
+"""``python -m whence``: the command line."""
+
+import sys
+
+from whence.cli import main
+
+sys.exit(main())

@@ -1,0 +1,192 @@
+"""whence verify and whence recover."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+import whence
+from reference import recording as twin
+from reference import recordings
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "whence", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "app.whence"
+    path.write_bytes(twin.write(recordings.every_kind(20)))
+    return path
+
+
+@pytest.fixture
+def damaged(path):
+    data = bytearray(path.read_bytes())
+    data[4096 + 4096 + 1000] ^= 1
+    path.write_bytes(data)
+    return path
+
+
+def one_line_of(done):
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_verify_a_sound_recording(path):
+    done = run("verify", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{path}: a recording of app.py"
+    assert "Python 3.14.0, whence 0.1.0" in lines[1]
+    assert lines[3] == "state: closed"
+    assert "dropped: 5 (ring)" in lines
+    assert "dropped: 7 (disk)" in lines
+    assert "names lost: 2" in lines
+    assert lines[-1] == "sound"
+    with whence.open(path) as recording:
+        losses = recording.losses
+    assert (
+        f"events: {losses.produced:,} produced, {losses.recorded:,} recorded" in lines
+    )
+
+
+def test_verify_says_how_a_recording_ended(path):
+    file = recordings.every_kind()
+    file.state = twin.RECORDING
+    path.write_bytes(twin.write(file))
+    done = run("verify", path)
+    assert done.returncode == 0
+    state = "state: never closed; its program is still running, or was killed"
+    assert state in done.stdout.splitlines()
+    file.state, file.reason, file.error = twin.ENDED, 2, 28
+    path.write_bytes(twin.write(file))
+    done = run("verify", path)
+    assert done.returncode == 0
+    assert "state: ended early, reason disk, system error 28" in done.stdout
+    file.chunks[1].records.append(recordings.unknown_kind(__import__("random")))
+    path.write_bytes(twin.write(file))
+    assert "1 of kinds that this version does not know" in run("verify", path).stdout
+
+
+def test_verify_a_damaged_recording(damaged):
+    done = run("verify", damaged)
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = done.stdout.splitlines()
+    where = "damaged: at byte 8,192: a chunk does not agree with its checksum"
+    assert where in lines
+    assert any(line.endswith("(damaged)") for line in lines)
+    assert lines[-1] == "damaged, but readable"
+
+
+def test_what_cannot_be_read_is_one_line(tmp_path):
+    for name, data, message in (
+        ("text", b"hello", "is not a recording"),
+        ("empty", b"", "is not a recording: empty"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        for verb in (["verify"], ["recover", "-o", tmp_path / "out"]):
+            line = one_line_of(run(*verb, tmp_path / name))
+            assert line == f"whence: {tmp_path / name} {message}"
+    missing = tmp_path / "missing"
+    line = one_line_of(run("verify", missing))
+    assert line == f"whence: {missing}: No such file or directory"
+    assert not (tmp_path / "out").exists()
+
+
+def test_escape_sequences_do_not_reach_the_terminal(tmp_path):
+    file = recordings.every_kind()
+    program = next(r for r in file.chunks[0].records if r.code == 0xE3)
+    program.values[1] = b"\x1b]0;owned\x07[red]\x9b31m\xe2\x80\xae\n[/red]"
+    path = tmp_path / "a\x1b[31m.whence"
+    path.write_bytes(twin.write(file))
+    for done in (run("verify", path), run("verify", f"{path}\x1bno")):
+        text = done.stdout + done.stderr
+        assert "\\x1b" in text
+        assert all(c.isprintable() or c == "\n" for c in text)
+    assert "[red]" in run("verify", path).stdout
+
+
+def test_recover(damaged, tmp_path):
+    out = tmp_path / "out.whence"
+    done = run("recover", damaged, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{out}: ")
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert run("verify", out).returncode == 0
+    with whence.open(out) as new, whence.open(damaged) as old:
+        assert new.losses == old.losses
+        assert new.info.packed
+    done = run("recover", damaged, "-o", tmp_path / "plain", "--no-pack")
+    assert done.returncode == 0
+    with whence.open(tmp_path / "plain") as plain:
+        assert not plain.info.packed
+        assert plain.losses == whence.open(out).losses
+
+
+def test_recover_overwrites_only_when_told(path, tmp_path):
+    out, target = tmp_path / "out", tmp_path / "target"
+    out.write_text("mine")
+    line = one_line_of(run("recover", path, "-o", out))
+    assert line == f"whence: {out}: File exists"
+    assert out.read_text() == "mine"
+    assert run("recover", path, "-o", out, "-f").returncode == 0
+    assert run("verify", out).returncode == 0
+    target.write_text("theirs")
+    out.unlink()
+    out.symlink_to(target)
+    assert run("recover", path, "-o", out).returncode == 2
+    assert run("recover", path, "-o", out, "--force").returncode == 0
+    assert not out.is_symlink()
+    assert target.read_text() == "theirs"
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "nowhere")
+    assert run("recover", path, "-o", dangling).returncode == 2
+    assert not (tmp_path / "nowhere").exists()
+    assert sorted(os.listdir(tmp_path)) == ["app.whence", "dangling", "out", "target"]
+
+
+def test_recover_leaves_nothing_behind_when_it_fails(path, tmp_path):
+    limit = "import resource, sys; from whence.cli import main\n"
+    limit += "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
+    limit += "sys.exit(main(sys.argv[1:]))"
+    for force in ([], ["-f"]):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-c", limit, "recover", path, "--no-pack"),
+                *("-o", tmp_path / "out", *force),
+            ],
+            capture_output=True,
+            text=True,
+        )
+        assert "File too large" in one_line_of(done)
+        assert os.listdir(tmp_path) == ["app.whence"]
+
+
+def test_a_recording_can_replace_itself(damaged):
+    assert run("recover", damaged, "-o", damaged, "-f").returncode == 0
+    assert run("verify", damaged).returncode == 0
+
+
+def test_usage():
+    assert run("--version").stdout == f"whence {whence.__version__}\n"
+    assert "verify" in run("--help").stdout
+    assert run().returncode == 2
+
+
+def test_a_reader_that_has_seen_enough(path):
+    command = f"{sys.executable} -m whence verify {path} | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stderr == ""
