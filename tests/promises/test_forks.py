@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from harness import numbered, runner
 
 import whence
+from harness import numbered, runner
 
 pytestmark = pytest.mark.store
 

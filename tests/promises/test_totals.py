@@ -4,9 +4,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from harness import runner
 
 import whence
+from harness import runner
 
 pytestmark = pytest.mark.store
 

@@ -7,9 +7,9 @@ import threading
 import time
 
 import pytest
-from harness import runner
 
 import whence
+from harness import runner
 from whence import _record
 
 pytestmark = pytest.mark.store
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.store
 
 def marks(path):
     with whence.open(path) as recording:
-        found = sorted((r.time, r.fields["name"]) for r in recording if r.kind == "mark")
+        found = sorted(
+            (r.time, r.fields["name"]) for r in recording if r.kind == "mark"
+        )
         return [name for _, name in found]
 
 
@@ -98,9 +100,12 @@ def test_a_span_that_takes_long(tmp_path):
             time.sleep(0.03)
         with whence.span("load"):
             time.sleep(0.03)
-        with pytest.raises(LookupError), whence.span("slow"):
-            time.sleep(0.12)
-            raise LookupError
+        try:
+            with whence.span("slow"):
+                time.sleep(0.12)
+                raise LookupError
+        except LookupError:
+            pass
     first, second = dumps(tmp_path)
     assert marks(first) == ["dump: span load"]
     assert marks(second) == ["dump: span load", "dump: span slow"]

@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from harness import runner
 
 import whence
+from harness import runner
 
 pytestmark = pytest.mark.store
 
@@ -125,13 +125,13 @@ class TestFile:
         before = os.umask(0)
         try:
             with whence.record(tmp_path / "a.whence") as recorder:
-                running = os.stat(recorder.path).st_mode
+                running = Path(recorder.path).stat().st_mode
                 recorder.dump(tmp_path / "copy.whence")
         finally:
             os.umask(before)
-        for mode in (running, os.stat(tmp_path / "a.whence").st_mode):
+        for mode in (running, (tmp_path / "a.whence").stat().st_mode):
             assert stat.S_IMODE(mode) == 0o600
-        assert stat.S_IMODE(os.stat(tmp_path / "copy.whence").st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "copy.whence").stat().st_mode) == 0o600
 
     def test_is_not_written_over_another_unless_told(self, tmp_path):
         path = tmp_path / "precious"
