@@ -1,5 +1,5 @@
-// store_threads.cpp: threads and their chunks: how one comes to a thread, and where it goes when the
-// thread ends.
+// store_threads.cpp: threads and their chunks: how one comes to a thread, and where it goes when
+// the thread ends.
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
