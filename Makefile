@@ -15,7 +15,7 @@ define ready
 	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".$(if $(2),[$(2)])"
 endef
 
-.PHONY: help demo test test-all test-others check format sanitize fuzz bench clean
+.PHONY: help demo test promises test-all test-others check format sanitize fuzz bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -27,7 +27,11 @@ demo:  ## build whence, run the example and show what it captured
 test:  ## build whence and run every test, with the fast frame walk and without it
 	$(call ready,$(ENV),test)
 	$(BIN)/python -m pytest -q
-	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not native"
+	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not native and not store"
+
+promises:  ## the promises about crashes and forks at length: 2,000 kills, 1,000 forks, 20,000 programs
+	$(call ready,$(ENV),test)
+	$(BIN)/python -m pytest -q tests/promises tests/unit/test_random_programs.py --kills 2000 --forks 1000 --programs 20000
 
 test-others:  ## the same on every other CPython from 3.11 to 3.15 found on the machine
 	@for python in $$($(PYTHON) tools/find_pythons.py --except $(VERSION)); do \
@@ -54,7 +58,7 @@ sanitize:  ## the tests with AddressSanitizer, UndefinedBehaviorSanitizer and lo
 	$(call ready,$(ENV)-sanitize,test,-C cmake.define.WHENCE_SANITIZE=ON -C build-dir=build/sanitize-$(VERSION))
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc WHENCE_SANITIZED=1 \
-	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging"
+	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging" --kills 20 --forks 20
 
 FUZZ_SECONDS ?= 20
 
@@ -78,6 +82,11 @@ bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch
 bench-one:
 	$(call ready,$(ENV)-bench,)
 	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
+	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1"
+	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake -S . -B build/bench-$(VERSION) -G Ninja -DWHENCE_BENCHMARKS=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(ENV)-bench/bin/python" >/dev/null
+	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake --build build/bench-$(VERSION) --target bench_write >/dev/null
+	$(ENV)-bench/bin/python bench/record.py build/bench-$(VERSION)/bench_write
 	$(ENV)-bench/bin/python bench/capture.py
 	$(ENV)-bench/bin/python bench/instructions.py
 

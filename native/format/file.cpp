@@ -35,7 +35,7 @@ void seal_closing(FileHeader& header) noexcept {
   header.closing_checksum = closing_of(header);
 }
 
-HeaderCheck check(const FileHeader& header) noexcept {
+HeaderCheck check_header(const FileHeader& header) noexcept {
   if (header.magic != kMagic) return HeaderCheck::not_a_recording;
   if (header.major > kMajor) return HeaderCheck::too_new;
   const bool good = header.opening_checksum == opening_of(header) && header.major == kMajor &&

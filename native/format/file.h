@@ -103,7 +103,7 @@ void seal_closing(FileHeader& header) noexcept;
 
 enum class HeaderCheck { good, not_a_recording, too_new, damaged };
 // `damaged` only for the opening part, without which nothing can be read.
-[[nodiscard]] HeaderCheck check(const FileHeader& header) noexcept;
+[[nodiscard]] HeaderCheck check_header(const FileHeader& header) noexcept;
 // False if the file was closed and its closing part has changed since.
 [[nodiscard]] bool closing_is_good(const FileHeader& header) noexcept;
 

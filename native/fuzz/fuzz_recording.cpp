@@ -103,7 +103,7 @@ void correct(std::vector<std::uint8_t>& bytes) {
   format::seal_opening(file);
   if (file.closing_checksum != 0) format::seal_closing(file);
   std::memcpy(bytes.data(), &file, sizeof file);
-  if (format::check(file) != format::HeaderCheck::good) return;
+  if (format::check_header(file) != format::HeaderCheck::good) return;
   for (std::size_t at = file.header_size; at < bytes.size();) at = correct_chunk(bytes, at, file);
 }
 

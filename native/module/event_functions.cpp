@@ -90,11 +90,13 @@ Ref<> name_this_thread(PyObject* thread, PyObject* before) noexcept {
 }
 
 // Runs in the place of Thread._bootstrap_inner, which `original` is: a new thread is met and named
-// before it runs, and its name is read once more when it has run. Adds no Python frame.
+// before it runs, its name is read once more when it has run, and its end is told before anybody
+// who joins it goes on. Adds no Python frame.
 PyObject* run_thread(PyObject* original, PyObject* thread) {
   const Ref<> name = name_this_thread(thread, nullptr);
   PyObject* result = PyObject_CallOneArg(original, thread);
   name_this_thread(thread, name.get());
+  if (store::store().active()) store::store().this_thread_ends();
   return result;
 }
 

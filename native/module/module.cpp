@@ -29,12 +29,13 @@ bool make_members(PyObject* module, State& state) noexcept {
       reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(frame_module.get(), "Frame"));
   state.stack_type = make_stack_type(module);
   state.span_type = make_span_type(module);
+  if (state.span_type != nullptr) state.spare_span = make_spare_span(state.span_type);
   state.reader_type = make_reader_type(module);
   state.reader_iterator_type = make_reader_iterator_type(module);
   state.skip = PyUnicode_InternFromString("skip");
   state.limit = PyUnicode_InternFromString("limit");
   state.origin = PyUnicode_InternFromString("origin");
-  if (!state.frame_type || !state.stack_type || !state.span_type || !state.skip || !state.limit ||
+  if (!state.frame_type || !state.stack_type || !state.spare_span || !state.skip || !state.limit ||
       !state.origin) {
     return false;
   }
@@ -73,6 +74,7 @@ int traverse(PyObject* module, visitproc visit, void* arg) {
   Py_VISIT(state.reader_iterator_type);
   Py_VISIT(state.frame_type);
   Py_VISIT(state.span_type);
+  Py_VISIT(state.spare_span);
   Py_VISIT(state.on_long_span);
   return 0;
 }
@@ -85,6 +87,7 @@ void release(void* module) {
   Py_CLEAR(state.reader_type);
   Py_CLEAR(state.reader_iterator_type);
   Py_CLEAR(state.frame_type);
+  Py_CLEAR(state.spare_span);
   Py_CLEAR(state.span_type);
   Py_CLEAR(state.on_long_span);
   Py_CLEAR(state.skip);

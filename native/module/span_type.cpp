@@ -20,7 +20,7 @@ using cpython::Ref;
 
 struct SpanObject {
   PyObject_HEAD
-  PyObject* name;
+  PyObject* name;      // nullptr: a span that is not recorded
   std::uint8_t* tags;  // encoded; PyMem
   std::uint32_t tags_size;
   std::uint32_t entered;  // how often; only the outermost counts
@@ -38,42 +38,49 @@ SpanObject* as_span(PyObject* object) noexcept {
 // Spans of at least this many ticks are told of. 0: none are.
 std::uint64_t long_ticks = 0;  // under the GIL
 
-bool copy_tags(SpanObject& span, const std::uint8_t* tags, std::size_t size) noexcept {
-  if (size == 0) return true;
-  span.tags = static_cast<std::uint8_t*>(PyMem_Malloc(size));
-  if (span.tags == nullptr) return PyErr_NoMemory(), false;
+// A span without memory for its tags has none.
+void copy_tags(SpanObject& span, const std::uint8_t* tags, std::size_t size) noexcept {
+  span.tags = size != 0 ? static_cast<std::uint8_t*>(PyMem_Malloc(size)) : nullptr;
+  if (span.tags == nullptr) return;
   std::memcpy(span.tags, tags, size);
   span.tags_size = static_cast<std::uint32_t>(size);
-  return true;
 }
 
 PyObject* allocate(PyTypeObject* type, PyObject* name) noexcept {
   auto* self = static_cast<SpanObject*>(PyObject_Malloc(sizeof(SpanObject)));
-  if (self == nullptr) return PyErr_NoMemory();
+  if (self == nullptr) return nullptr;
   PyObject_Init(reinterpret_cast<PyObject*>(self), type);
-  self->name = Py_NewRef(name);
+  self->name = Py_XNewRef(name);
   self->tags = nullptr;
   self->tags_size = self->entered = 0;
   self->span.start = 0;
   return reinterpret_cast<PyObject*>(self);
 }
 
+// Out of memory, a program that measures itself does what it would do otherwise: it gets a span
+// that measures nothing.
+PyObject* allocate_or_spare(PyTypeObject* type, PyObject* name) noexcept {
+  PyObject* self = allocate(type, name);
+  if (self != nullptr) return self;
+  PyObject* module = PyType_GetModule(type);
+  return module != nullptr ? Py_NewRef(state_of(module).spare_span) : nullptr;
+}
+
 PyObject* vectorcall(PyObject* type, PyObject* const* args, std::size_t flags, PyObject* names) {
   if (PyVectorcall_NARGS(flags) != 1 || !PyUnicode_Check(args[0])) {
     return PyErr_Format(PyExc_TypeError, "span() takes a name, a str, and tags by keyword");
   }
-  PyObject* self = allocate(reinterpret_cast<PyTypeObject*>(type), args[0]);
-  if (self == nullptr || names == nullptr) return self;
+  PyObject* self = allocate_or_spare(reinterpret_cast<PyTypeObject*>(type), args[0]);
+  if (self == nullptr || names == nullptr || as_span(self)->name == nullptr) return self;
   std::uint8_t tags[format::kMostTagBytes];
-  if (copy_tags(*as_span(self), tags, encode_tags(names, args + 1, tags))) return self;
-  Py_DECREF(self);
-  return nullptr;
+  copy_tags(*as_span(self), tags, encode_tags(names, args + 1, tags));
+  return self;
 }
 
 void dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   SpanObject* self = as_span(object);
-  Py_DECREF(self->name);
+  Py_XDECREF(self->name);
   PyMem_Free(self->tags);
   PyObject_Free(object);
   Py_DECREF(type);
@@ -81,7 +88,7 @@ void dealloc(PyObject* object) {
 
 PyObject* enter(PyObject* object, PyObject*) {
   SpanObject* self = as_span(object);
-  if (self->entered++ == 0 && store::store().active()) {
+  if (self->name != nullptr && self->entered++ == 0 && store::store().active()) {
     self->span.name = probes::name_of(self->name);
     if (self->tags_size != 0) write_tag_names(self->all_tags());
     probes::begin(self->span, self->all_tags());
@@ -114,10 +121,11 @@ PyObject* leave(PyObject* object, PyObject* const* args, Py_ssize_t nargs) {
 
 PyObject* again(PyObject* object, PyObject*) {
   SpanObject* self = as_span(object);
-  PyObject* other = allocate(Py_TYPE(object), self->name);
-  if (other == nullptr || copy_tags(*as_span(other), self->tags, self->tags_size)) return other;
-  Py_DECREF(other);
-  return nullptr;
+  PyObject* other = allocate_or_spare(Py_TYPE(object), self->name);
+  if (other != nullptr && as_span(other)->name != nullptr) {
+    copy_tags(*as_span(other), self->tags, self->tags_size);
+  }
+  return other;
 }
 
 PyObject* decorate(PyObject* object, PyObject* args, PyObject* kwargs) {
@@ -128,7 +136,8 @@ PyObject* decorate(PyObject* object, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* repr(PyObject* object) {
-  return PyUnicode_FromFormat("whence.span(%R)", as_span(object)->name);
+  PyObject* name = as_span(object)->name;
+  return PyUnicode_FromFormat("whence.span(%R)", name != nullptr ? name : Py_None);
 }
 
 PyMethodDef methods[] = {
@@ -179,6 +188,11 @@ PyTypeObject* make_span_type(PyObject* module) noexcept {
   auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
   if (type != nullptr) type->tp_vectorcall = vectorcall;
   return type;
+}
+
+PyObject* make_spare_span(PyTypeObject* type) noexcept {
+  PyObject* span = allocate(type, nullptr);
+  return span != nullptr ? span : PyErr_NoMemory();
 }
 
 }  // namespace whence::module

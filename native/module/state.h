@@ -11,6 +11,7 @@ namespace whence::module {
 struct State {
   PyTypeObject* stack_type;
   PyTypeObject* span_type;
+  PyObject* spare_span;
   PyTypeObject* reader_type;
   PyTypeObject* reader_iterator_type;
   PyTypeObject* frame_type;  // whence.Frame, a named tuple

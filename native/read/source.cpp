@@ -30,7 +30,7 @@ bool closing_agrees(const FileHeader& header) noexcept {
 
 Opened Source::open() {
   const std::size_t got = input_.read(0, &header_, sizeof header_);
-  switch (format::check(header_)) {
+  switch (format::check_header(header_)) {
     case format::HeaderCheck::not_a_recording: return Opened::not_a_recording;
     case format::HeaderCheck::too_new: return Opened::too_new;
     case format::HeaderCheck::damaged:

@@ -4,8 +4,8 @@
 // Allocates: never. Fails by: enter() returns false; the slow path knows why.
 //
 // The thread says that it is busy before it looks at `limit`; whoever closes a cursor clears
-// `limit` before looking at `busy`. A barrier on the closing side (membarrier) orders the two pairs,
-// so the writing side needs none: either the thread finds no limit, or the closer waits for it.
+// `limit` before looking at `busy`. A barrier on the closing side (membarrier) orders the two
+// pairs, so the writing side needs none: either the thread finds no limit, or the closer waits.
 //
 // Cursors lie in pages that a forked child finds zeroed: no limit, so it never writes into its
 // parent's file, however it was forked.

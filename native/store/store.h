@@ -69,7 +69,8 @@ class Store {
 
   // The number of this thread in the recording, or 0; met for the first time if need be.
   [[nodiscard]] std::uint32_t this_thread(bool known) noexcept;
-  void thread_ended(Cursor& cursor) noexcept;
+  // It may still write, as the same thread, and end again.
+  void this_thread_ends() noexcept;
   // Gives a name to a thread of this process, which may not have had an event yet.
   void name_thread(std::uint32_t os_id, std::uint64_t name) noexcept;
 

@@ -1,5 +1,5 @@
-// store_threads.cpp: threads and their chunks: how one comes to a thread, and where it goes when the
-// thread ends.
+// store_threads.cpp: threads and their chunks: how one comes to a thread, and where it goes when
+// the thread ends.
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,8 +20,8 @@ using format::Reason;
 namespace {
 
 // Called by the C library when a thread ends; again if a later destructor has made another cursor.
-void on_thread_end(void* cursor) {
-  store().thread_ended(*static_cast<Cursor*>(cursor));
+void on_thread_end(void*) {
+  store().this_thread_ends();
 }
 
 pthread_key_t make_key() noexcept {
@@ -29,11 +29,11 @@ pthread_key_t make_key() noexcept {
   return pthread_key_create(&key, on_thread_end) == 0 ? key : ~pthread_key_t{0};
 }
 
-// Outside the store's lock: the C library may allocate for it.
-void watch_end_of_thread(Cursor* cursor) noexcept {
+// Outside the store's lock: the C library may allocate for it. Any value will do.
+void watch_end_of_thread() noexcept {
   static const pthread_key_t key = make_key();
-  if (key != ~pthread_key_t{0} && pthread_getspecific(key) != cursor) {
-    pthread_setspecific(key, cursor);
+  if (key != ~pthread_key_t{0} && pthread_getspecific(key) == nullptr) {
+    pthread_setspecific(key, &detail::the_store);
   }
 }
 
@@ -70,7 +70,7 @@ Cursor* Store::refill(Cursor* cursor, std::size_t size, std::uint64_t events) no
         return nullptr;
       }
     }
-    watch_end_of_thread(cursor);
+    watch_end_of_thread();
     if (cursor->enter() && cursor->has_room(size)) return cursor;
     cursor->leave();  // somebody took the chunk already: a ring that is too small for its threads
   }
@@ -148,7 +148,7 @@ std::uint32_t Store::this_thread(bool known) noexcept {
     cursor = own(detail::this_cursor, known);
   }
   if (cursor == nullptr) return 0;
-  watch_end_of_thread(cursor);
+  watch_end_of_thread();
   return cursor->thread;
 }
 
@@ -210,7 +210,9 @@ void Store::detach(Cursor& cursor) noexcept {
   seal(cursor.chunk, cursor.word);
 }
 
-void Store::thread_ended(Cursor& cursor) noexcept {
+void Store::this_thread_ends() noexcept {
+  if (detail::this_cursor == nullptr) return;
+  Cursor& cursor = *detail::this_cursor;
   detail::this_cursor = nullptr;
   if (!cursors_.same_process()) return;
   const base::Holding holding(lock_);

@@ -10,7 +10,7 @@ from whence import _core
 
 _thread_hook: object = None
 _thread_original: object = None
-_names: dict[int | None, str] = {}  # by native id
+_names: dict[int, str] = {}  # by native id
 
 
 def watch_gc() -> None:
@@ -46,8 +46,10 @@ def ignore_threads() -> None:
 
 def name_threads() -> None:
     """Tell the names of the threads that run, as far as they are not told yet."""
+    own = threading.current_thread()
     for thread in threading.enumerate():
-        known = _names.get(thread.native_id)
-        if thread.native_id is not None and known != thread.name:
-            _names[thread.native_id] = thread.name
-            _core.name_thread(thread.native_id, thread.name)
+        # After a fork the object still has the number that it had in the parent.
+        os_id = threading.get_native_id() if thread is own else thread.native_id
+        if os_id is not None and _names.get(os_id) != thread.name:
+            _names[os_id] = thread.name
+            _core.name_thread(os_id, thread.name)

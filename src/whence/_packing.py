@@ -1,5 +1,6 @@
 """Packing a closed recording: the same chunks, each compressed, in a smaller file."""
 
+import contextlib
 import os
 import sys
 
@@ -58,7 +59,5 @@ def _is_at(file: int, path: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.unlink(path)  # noqa: PTH108
-    except OSError:
-        pass

@@ -82,8 +82,13 @@ class record:  # noqa: N801
             if self._last:
                 return self
             _current = self
-            self._tell()
-            self._put_hooks_in()
+            try:
+                self._tell()
+                self._put_hooks_in()
+            except BaseException:
+                self.stop()
+                os.unlink(self.path)  # noqa: PTH108
+                raise
         return self
 
     def stop(self) -> None:

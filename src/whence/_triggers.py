@@ -51,6 +51,10 @@ class Triggers:
             raise ValueError(message)
 
     def put_in(self, dump: "Dump") -> None:
+        own = threading.current_thread()
+        if self._signals and own is not threading.main_thread():
+            message = "dump_on with a signal can be started in the main thread only"
+            raise ValueError(message)
         if self._exception:
             self._watch_exceptions(dump)
         for number in self._signals:

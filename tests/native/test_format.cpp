@@ -215,11 +215,11 @@ TEST(headers_notice_every_flipped_bit) {
   file.state = FileState::closed;
   seal_opening(file);
   seal_closing(file);
-  CHECK(format::check(file) == HeaderCheck::good && closing_is_good(file));
+  CHECK(check_header(file) == HeaderCheck::good && closing_is_good(file));
   for (std::size_t bit = 0; bit < 8 * sizeof file; ++bit) {
     FileHeader copy = file;
     reinterpret_cast<std::uint8_t*>(&copy)[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
-    CHECK(format::check(copy) != HeaderCheck::good || !closing_is_good(copy));
+    CHECK(check_header(copy) != HeaderCheck::good || !closing_is_good(copy));
   }
   ChunkHeader chunk{};
   chunk.magic = kChunkMagic;

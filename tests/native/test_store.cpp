@@ -58,8 +58,8 @@ Found read_back(const std::string& path) {
   found.bytes = bytes.size();
   if (bytes.size() < sizeof found.header) return found.good = false, found;
   std::memcpy(&found.header, bytes.data(), sizeof found.header);
-  found.good =
-      format::check(found.header) == format::HeaderCheck::good && closing_is_good(found.header);
+  found.good = format::check_header(found.header) == format::HeaderCheck::good &&
+               closing_is_good(found.header);
   const bool fixed = found.header.layout == format::Layout::fixed;
   std::uint64_t id;
   std::memcpy(&id, found.header.file_id.data(), sizeof id);

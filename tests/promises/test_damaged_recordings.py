@@ -12,6 +12,8 @@ from reference import recording as twin
 from reference import recording_reader, recordings
 from whence import _core, _zstd
 
+pytestmark = pytest.mark.store
+
 SANITIZED = bool(os.environ.get("WHENCE_SANITIZED"))
 # Every case, or under sanitizers, which are slow, every 16th from a random one on.
 STEP = 16 if SANITIZED else 1

@@ -11,6 +11,8 @@ import whence
 from reference import recording as twin
 from reference import recordings
 
+pytestmark = pytest.mark.store
+
 
 def run(*arguments, **options):
     return subprocess.run(

@@ -14,6 +14,8 @@ from reference import recording as twin
 from reference import recordings
 from whence import _recording, _zstd
 
+pytestmark = pytest.mark.store
+
 
 @pytest.fixture
 def path(tmp_path):

@@ -10,6 +10,8 @@ from reference import recording as twin
 from reference import recording_reader, recordings
 from whence import _core, _zstd
 
+pytestmark = pytest.mark.store
+
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 

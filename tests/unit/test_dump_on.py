@@ -1,0 +1,152 @@
+"""dump_on=: copies that a recording leaves of its own accord."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+import whence
+from harness import runner
+from whence import _record
+
+pytestmark = pytest.mark.store
+
+
+def marks(path):
+    with whence.open(path) as recording:
+        found = sorted(
+            (r.time, r.fields["name"]) for r in recording if r.kind == "mark"
+        )
+        return [name for _, name in found]
+
+
+def dumps(folder):
+    return sorted(folder.glob("*-dump-*.whence"))
+
+
+def test_an_exception_that_nobody_catches(tmp_path):
+    path = tmp_path / "a.whence"
+    program = """
+import threading, whence
+{start}
+whence.mark("before")
+def fail():
+    raise KeyError("in a thread")
+thread = threading.Thread(target=fail, name="T")
+thread.start()
+thread.join()
+whence.mark("between")
+try:
+    raise ValueError("caught")
+except ValueError:
+    pass
+raise LookupError("at the end")
+"""
+    start = f"whence.record({str(path)!r}, dump_on=['exception']).start()"
+    outcome = runner.run(program.format(start=start))
+    expected = runner.run(program.format(start="pass"))
+    assert outcome == expected
+    assert outcome.status == 1
+    first, second = dumps(tmp_path)
+    assert marks(first) == ["before", "dump: exception"]
+    assert marks(second)[-2:] == ["between", "dump: exception"]
+    assert marks(path) == marks(second)
+
+
+def test_a_signal(tmp_path):
+    heard = []
+    before = signal.signal(signal.SIGUSR2, lambda *args: heard.append(args))
+    try:
+        theirs = signal.getsignal(signal.SIGUSR2)
+        with whence.record(tmp_path / "a.whence", dump_on=["SIGUSR2"]):
+            whence.mark("one")
+            os.kill(os.getpid(), signal.SIGUSR2)
+            whence.mark("two")
+            os.kill(os.getpid(), signal.SIGUSR2)
+        assert signal.getsignal(signal.SIGUSR2) is theirs
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert len(heard) == 2
+    first, second = dumps(tmp_path)
+    assert marks(first) == ["one", "dump: SIGUSR2"]
+    assert marks(second) == ["one", "dump: SIGUSR2", "two", "dump: SIGUSR2"]
+
+
+def test_a_signal_outside_the_main_thread_is_one_clear_error(tmp_path):
+    errors = []
+
+    def start():
+        try:
+            whence.record(tmp_path / "a.whence", dump_on=[signal.SIGUSR2]).start()
+        except ValueError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert "main thread" in str(errors[0])
+    with whence.record(tmp_path / "b.whence"):  # nothing is left running
+        pass
+    assert threading.Thread.__dict__["_bootstrap_inner"].__module__ == "threading"
+
+
+def test_a_span_that_takes_long(tmp_path):
+    options = {"dump_on": ["span>100ms", "span load>20ms"]}
+    with whence.record(tmp_path / "a.whence", **options):
+        with whence.span("other"):
+            time.sleep(0.03)
+        with whence.span("load"):
+            time.sleep(0.03)
+        try:
+            with whence.span("slow"):
+                time.sleep(0.12)
+                raise LookupError
+        except LookupError:
+            pass
+    first, second = dumps(tmp_path)
+    assert marks(first) == ["dump: span load"]
+    assert marks(second) == ["dump: span load", "dump: span slow"]
+    with whence.span("load"):
+        time.sleep(0.03)
+    assert len(dumps(tmp_path)) == 2
+
+
+def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with whence.record(folder / "a.whence", dump_on=["span>1ms"]) as recorder:
+        (folder / "a-dump-1.whence").write_text("in the way")
+        for _ in range(2):
+            with whence.span("slow"):
+                time.sleep(0.005)
+        assert recorder.state == "on"
+    assert (folder / "a-dump-1.whence").read_text() == "in the way"
+    assert marks(folder / "a-dump-2.whence") == ["dump: span slow"] * 2
+
+
+def test_there_is_an_end_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(_record, "MOST_DUMPS", 3)
+    with whence.record(tmp_path / "a.whence", dump_on=["span>1ms"]):
+        for _ in range(6):
+            with whence.span("slow"):
+                time.sleep(0.002)
+    assert len(dumps(tmp_path)) == 3
+
+
+def test_hooks_of_others_stay(tmp_path):
+    before = sys.excepthook
+    try:
+        with whence.record(tmp_path / "a.whence", dump_on=["exception"]):
+            ours = sys.excepthook
+            assert ours is not before
+
+            def theirs(*args):
+                ours(*args)
+
+            sys.excepthook = theirs
+        assert sys.excepthook is theirs
+    finally:
+        sys.excepthook = before
