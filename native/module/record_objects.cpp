@@ -1,6 +1,7 @@
 // record_objects.cpp: see record_objects.h.
 #include "module/record_objects.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "format/file.h"
@@ -149,7 +150,8 @@ Ref<> RecordObjects::counter(const format::Record& record) {
 Ref<> RecordObjects::collection(const format::Record& record) {
   const auto& v = record.values;
   const auto duration = static_cast<long long>(timeline_.lasted(record.time, v[4]));
-  const auto start = static_cast<long long>(timeline_.at(record.time)) - duration;
+  const auto start =
+      static_cast<long long>(timeline_.at(record.time - std::min(v[4], record.time)));
   return Ref<>(
       Py_BuildValue("ILLKKK", record.thread, start, duration, static_cast<unsigned long long>(v[1]),
                     static_cast<unsigned long long>(v[2]), static_cast<unsigned long long>(v[3])));
