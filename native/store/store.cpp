@@ -140,6 +140,9 @@ int Store::stop() noexcept {
   header_->end_monotonic = end.monotonic;
   header_->produced = sealed_events_ + header_->journal.after;
   for (const std::uint64_t dropped : header_->dropped) header_->produced += dropped;
+  for (std::uint32_t i = 0; i < chunks_.count(); ++i) {
+    if (chunks_.at(i).sequence != 0) ++header_->chunks;
+  }
   if (state_ == State::on) header_->state = FileState::closed;
   seal_closing(*header_);
   if (header_ != &spare_header_) {

@@ -132,6 +132,7 @@ int Store::dump(int file) noexcept {
       continue;
     }
     const auto& chunk = *reinterpret_cast<const ChunkHeader*>(snapshot.buffer);
+    ++header.chunks;
     const std::size_t size = sizeof chunk + chunk.stored;
     error = base::write_all(file, &chunk, size, static_cast<off_t>(place));
     place += size;
