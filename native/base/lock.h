@@ -22,6 +22,8 @@ class Lock {
 
   void acquire() noexcept;
   void release() noexcept;
+  // In a forked child, where whoever held it does not exist.
+  void reset() noexcept { taken_.store(false, std::memory_order_relaxed); }
 
  private:
   std::atomic<bool> taken_ = false;

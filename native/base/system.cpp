@@ -26,10 +26,17 @@ int size_of(int file, off_t* size) {
   return 0;
 }
 
+int identify(int file, FileId* id) {
+  struct stat status;
+  if (::fstat(file, &status) != 0) return -1;
+  *id = {status.st_dev, status.st_ino};
+  return 0;
+}
+
 }  // namespace
 
-constinit System system = {open_file, ::close, ::unlink, ::rename, reserve,  ::ftruncate,
-                           size_of,   ::pread, ::pwrite, ::mmap,   ::munmap, ::madvise};
+constinit System system = {open_file, ::close, ::unlink, ::rename, reserve,  ::ftruncate, size_of,
+                           identify,  ::pread, ::pwrite, ::mmap,   ::munmap, ::madvise};
 
 int write_all(int file, const void* data, std::size_t size, off_t offset) noexcept {
   const char* from = static_cast<const char*>(data);

@@ -13,6 +13,13 @@
 
 namespace whence::base {
 
+// Which file a descriptor leads to.
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const FileId&) const = default;
+};
+
 struct System {
   int (*open)(const char* path, int flags, unsigned mode);
   int (*close)(int file);
@@ -21,6 +28,7 @@ struct System {
   int (*fallocate)(int file, off_t offset, off_t length);
   int (*ftruncate)(int file, off_t length);
   int (*fstat_size)(int file, off_t* size);
+  int (*identify)(int file, FileId* id);
   ssize_t (*pread)(int file, void* data, std::size_t size, off_t offset);
   ssize_t (*pwrite)(int file, const void* data, std::size_t size, off_t offset);
   void* (*mmap)(void* at, std::size_t size, int protection, int flags, int file, off_t offset);

@@ -54,6 +54,16 @@ format::Reason reason_of(int error) noexcept {
 }
 
 int File::create(const char* path, bool overwrite) noexcept {
+  if (const int error = make(path, overwrite)) return error;
+  if (system.identify(descriptor_, &id_) == 0) return 0;
+  const int error = errno;
+  system.unlink(path);
+  system.close(descriptor_);
+  descriptor_ = -1;
+  return error;
+}
+
+int File::make(const char* path, bool overwrite) noexcept {
   if (!overwrite) {
     descriptor_ = open_new(path);
     return descriptor_ < 0 ? errno : 0;
@@ -67,11 +77,18 @@ int File::create(const char* path, bool overwrite) noexcept {
   if (system.rename(beside, path) == 0) return 0;
   const int error = errno;
   system.unlink(beside);
-  close();
+  system.close(descriptor_);
+  descriptor_ = -1;
   return error;
 }
 
+bool File::is_ours() const noexcept {
+  base::FileId id;
+  return descriptor_ >= 0 && system.identify(descriptor_, &id) == 0 && id == id_;
+}
+
 int File::reserve(std::uint64_t offset, std::size_t size) noexcept {
+  if (!is_ours()) return EBADF;
   if (exceeds_limit(offset + size)) return EFBIG;
   for (int attempt = 0; !writes_zeros_; ++attempt) {
     if (system.fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0) {
@@ -99,6 +116,10 @@ int File::write_zeros(std::uint64_t offset, std::size_t size) noexcept {
 }
 
 void* File::map(std::uint64_t offset, std::size_t size) noexcept {
+  if (!is_ours()) {
+    errno = EBADF;
+    return nullptr;
+  }
   void* pages = system.mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
                             static_cast<off_t>(offset));
   return pages == MAP_FAILED ? nullptr : pages;
@@ -109,7 +130,7 @@ void File::unmap(void* pages, std::size_t size) noexcept {
 }
 
 int File::release() noexcept {
-  const int descriptor = descriptor_;
+  const int descriptor = is_ours() ? descriptor_ : -1;
   descriptor_ = -1;
   writes_zeros_ = false;
   return descriptor;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/system.h"
 #include "format/file.h"
 
 namespace whence::store {
@@ -25,14 +26,19 @@ class File {
   [[nodiscard]] void* map(std::uint64_t offset, std::size_t size) noexcept;
   static void unmap(void* pages, std::size_t size) noexcept;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  // Lets go of the file without closing it.
+  // Programs that become daemons close every descriptor, and files that they open later get the
+  // numbers of ours: is this number still our file?
+  [[nodiscard]] bool is_ours() const noexcept;
+  // Lets go of the file without closing it. Its descriptor, or -1 if that is not ours any more.
   int release() noexcept;
   void close() noexcept;
 
  private:
+  [[nodiscard]] int make(const char* path, bool overwrite) noexcept;
   [[nodiscard]] int write_zeros(std::uint64_t offset, std::size_t size) noexcept;
 
   int descriptor_ = -1;
+  base::FileId id_;
   bool writes_zeros_ = false;  // the file system cannot reserve
 };
 

@@ -85,6 +85,7 @@ int Store::start(const Options& options) noexcept {
   const base::Holding holding(lock_);
   if (state_ != State::idle) return EBUSY;
   cursors_.prepare();
+  if (!cursors_.same_process()) return ENOMEM;
   if (const int error = file_.create(options.path, options.overwrite)) return error;
   header_ = &spare_header_;
   *header_ = make_header(options);
@@ -201,6 +202,7 @@ Status Store::status() noexcept {
 // Only this thread is left, and nothing here belongs to this process: the file, its mappings and
 // whatever was under way in other threads are the parent's. They are let go of, not touched.
 void Store::forget_parent() noexcept {
+  lock_.reset();
   detail::this_cursor = nullptr;
   cursors_.forget_all();
   generation_.store(0, std::memory_order_relaxed);

@@ -90,7 +90,7 @@ std::uint32_t Store::grow() noexcept {
 bool Store::map_chunk(std::uint32_t index) noexcept {
   ChunkInfo& chunk = chunks_.at(index);
   chunk.mapped = static_cast<ChunkHeader*>(file_.map(place_of(index), chunk_size_));
-  if (chunk.mapped == nullptr) fail(Reason::memory, errno);
+  if (chunk.mapped == nullptr) fail(errno == EBADF ? Reason::io : Reason::memory, errno);
   return chunk.mapped != nullptr;
 }
 

@@ -105,6 +105,7 @@ int Store::dump(int file) noexcept {
     const base::Holding holding(lock_);
     if (state_ == State::idle) return EINVAL;
     if (header_ == &spare_header_) return header_->error;
+    if (!file_.is_ours()) return EBADF;
     if (snapshot.room >= chunks_.count() && snapshot.entries != nullptr) {
       take_snapshot(snapshot);
       break;

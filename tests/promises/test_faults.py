@@ -206,3 +206,32 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))
     with whence.open(path) as recording:
         assert recording.info.ended == "file_limit"
     assert Path(path).stat().st_size <= 2**20
+
+
+def test_a_program_that_closes_our_descriptor(tmp_path):
+    """Daemons close all of them, and their own files get the same numbers."""
+    path, theirs = tmp_path / "daemon.whence", tmp_path / "theirs"
+    outcome = runner.run(
+        f"""
+        import os, whence
+        recorder = whence.record({str(path)!r}, chunk_size=4096)
+        recorder.start()
+        whence.mark("before")
+        os.closerange(3, 50)
+        files = [open({str(theirs)!r} + str(n), "w+") for n in range(20)]
+        for value in range(10_000):
+            whence.counter("value", value)
+        print(recorder.state, recorder.reason)
+        recorder.stop()
+        for file in files:
+            file.write("theirs")
+            file.close()
+        """
+    )
+    assert outcome == runner.Outcome(0, "ended io\n", "")
+    for number in range(20):
+        assert Path(f"{theirs}{number}").read_text() == "theirs"
+    with whence.open(path) as recording:
+        assert recording.info.ended == "io"
+        assert any(r.kind == "mark" for r in recording)
+        assert recording.losses.dropped["io"] > 1000

@@ -59,7 +59,7 @@ class Program:
                     self.expected.append(("span_tags", {"span": number, "tags": tags}))
                 self.block(steps)
                 if error:
-                    raise LookupError  # noqa: TRY301
+                    raise LookupError
         except LookupError:
             pass
         kind = "span_error" if error else "span_end"
