@@ -38,8 +38,9 @@ int main(int, char** argv) {
   options.max_size = 8 << 20;
   if (store::store().start(options) != 0) return 1;
   const auto ref = base::names().intern(std::span(reinterpret_cast<const std::uint8_t*>("x"), 1));
-  const std::uint64_t name = store::store().string(ref);
-  probes::mark(name);
+  const std::uint32_t recording = store::store().generation();
+  const std::uint64_t name = store::store().string(recording, ref);
+  probes::mark(recording, name);
   if (std::strcmp(what, "clock") == 0) {
     std::uint64_t sum = 0;
     repeat(times, [&](long) {
@@ -47,12 +48,13 @@ int main(int, char** argv) {
       asm volatile("" : "+r"(sum));
     });
   } else if (std::strcmp(what, "mark") == 0) {
-    repeat(times, [&](long) { probes::mark(name); });
+    repeat(times, [&](long) { probes::mark(recording, name); });
   } else if (std::strcmp(what, "counter") == 0) {
-    repeat(times, [&](long i) { probes::counter(name, std::int64_t{i & 63}); });
+    repeat(times, [&](long i) { probes::counter(recording, name, std::int64_t{i & 63}); });
   } else {
     repeat(times, [&](long) {
       probes::Span span;
+      span.generation = recording;
       span.name = name;
       probes::begin(span);
       probes::end(span, false);

@@ -66,11 +66,16 @@ BytePool::Ref BytePool::keep(std::uint8_t* data, std::size_t size) noexcept {
   Item* item = items_.ensure(count_);
   if (item == nullptr) return kNone;
   *item = {data, size, hash};
-  const auto hash_of = [&](std::uint32_t id) { return items_.at(id - 1)->hash; };
-  if (!index_.insert(hash, count_ + 1, hash_of)) return kNone;
+  // The number is taken before it can be found: a forked child may go on from between the two.
+  const Ref ref = count_++;
   block_ += size;
   block_left_ -= size;
-  return count_++;
+  const auto hash_of = [&](std::uint32_t id) { return items_.at(id - 1)->hash; };
+  if (index_.insert(hash, ref + 1, hash_of)) return ref;
+  --count_;
+  block_ -= size;
+  block_left_ += size;
+  return kNone;
 }
 
 }  // namespace whence::base

@@ -1,7 +1,9 @@
 // lock.cpp: see lock.h. Checked builds (WHENCE_CHECKED) keep the ranks held by each thread.
 #include "base/lock.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #ifdef WHENCE_CHECKED
 #include <cassert>
@@ -15,22 +17,42 @@ thread_local std::uint32_t held_ranks = 0;  // bit r: this thread holds a lock o
 }
 #endif
 
+namespace {
+
+constexpr int kYields = 100;
+
+void wait(int rounds) noexcept {
+  if (rounds < kYields) {
+    sched_yield();
+  } else {
+    const timespec moment = {0, 50'000};
+    nanosleep(&moment, nullptr);
+  }
+}
+
+}  // namespace
+
 void Lock::acquire() noexcept {
 #ifdef WHENCE_CHECKED
   const std::uint32_t mine = 1u << static_cast<unsigned>(rank_);
   assert(held_ranks < mine && "locks taken out of rank order");
   held_ranks |= mine;
 #endif
-  while (taken_.exchange(true, std::memory_order_acquire)) {
-    while (taken_.load(std::memory_order_relaxed)) sched_yield();
+  int cancel_state = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  for (int rounds = 0; taken_.exchange(true, std::memory_order_acquire);) {
+    while (taken_.load(std::memory_order_relaxed)) wait(++rounds);
   }
+  cancel_state_ = cancel_state;
 }
 
 void Lock::release() noexcept {
 #ifdef WHENCE_CHECKED
   held_ranks &= ~(1u << static_cast<unsigned>(rank_));
 #endif
+  const int cancel_state = cancel_state_;
   taken_.store(false, std::memory_order_release);
+  pthread_setcancelstate(cancel_state, nullptr);
 }
 
 }  // namespace whence::base

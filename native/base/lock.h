@@ -1,10 +1,13 @@
 // lock.h: the one kind of lock in the native core, and the order in which locks may be taken.
 //
-// Threads: any, but not in signal handlers. A holder never enters Python, malloc or the loader; it
-// copies, maps pages and now and then rehashes a table, so waiting is a spin with a yield.
+// Threads: any, but not in signal handlers. A holder never enters Python, malloc or the loader, so
+// it is done soon; waiting is yielding, and then short sleeps, because a thread with real-time
+// priority would yield to nobody. A holder cannot be cancelled, and errno stays as it was.
 // Allocates: never.
 // Fails by: a thread that takes locks out of order dies on an assertion in checked builds.
 #pragma once
+
+#include <errno.h>
 
 #include <atomic>
 #include <cstdint>
@@ -27,18 +30,23 @@ class Lock {
 
  private:
   std::atomic<bool> taken_ = false;
+  int cancel_state_ = 0;  // of the holder, before
   [[maybe_unused]] const Rank rank_;
 };
 
 class [[nodiscard]] Holding {
  public:
-  explicit Holding(Lock& lock) noexcept : lock_(lock) { lock_.acquire(); }
-  ~Holding() { lock_.release(); }
+  explicit Holding(Lock& lock) noexcept : lock_(lock), errno_(errno) { lock_.acquire(); }
+  ~Holding() {
+    lock_.release();
+    errno = errno_;
+  }
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;
 
  private:
   Lock& lock_;
+  const int errno_;
 };
 
 }  // namespace whence::base

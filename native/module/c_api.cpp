@@ -30,30 +30,36 @@ PyObject* stack_object(whence_stack stack) {
   return new_stack(state_of(core.get()).stack_type, stack, nullptr);
 }
 
-// The number of a name in the recording that is on; 0 for no name.
-std::uint64_t name_in_recording(whence_name name) noexcept {
-  return name != 0 ? store::store().string(name - 1) : 0;
+// The number of a name in that recording; 0 for no name.
+std::uint64_t name_in(std::uint32_t recording, whence_name name) noexcept {
+  return name != 0 ? store::store().string(recording, name - 1) : 0;
 }
 
 whence_name name(const char* text, size_t size) {
+  if (store::store().in_wiped_child()) return 0;
   const auto ref = base::names().intern(std::span(reinterpret_cast<const uint8_t*>(text), size));
   return ref != base::BytePool::kNone ? ref + 1 : 0;
 }
 
 int recording() {
-  return store::store().active() ? 1 : 0;
+  return store::store().generation() != 0 ? 1 : 0;
 }
 
 void mark(whence_name name) {
-  if (store::store().active()) probes::mark(name_in_recording(name));
+  const std::uint32_t recording = store::store().generation();
+  if (recording != 0) probes::mark(recording, name_in(recording, name));
 }
 
 void counter(whence_name name, int64_t value) {
-  if (store::store().active()) probes::counter(name_in_recording(name), std::int64_t{value});
+  const std::uint32_t recording = store::store().generation();
+  if (recording != 0) {
+    probes::counter(recording, name_in(recording, name), std::int64_t{value});
+  }
 }
 
 void counter_real(whence_name name, double value) {
-  if (store::store().active()) probes::counter(name_in_recording(name), value);
+  const std::uint32_t recording = store::store().generation();
+  if (recording != 0) probes::counter(recording, name_in(recording, name), value);
 }
 
 static_assert(sizeof(whence_span) == sizeof(probes::Span));
@@ -62,11 +68,13 @@ probes::Span& as_span(whence_span* span) noexcept {
   return *reinterpret_cast<probes::Span*>(span);
 }
 
-void span_begin(whence_span* span, whence_name name) {
-  as_span(span).start = 0;
-  if (!store::store().active()) return;
-  as_span(span).name = name_in_recording(name);
-  probes::begin(as_span(span));
+void span_begin(whence_span* opaque, whence_name name) {
+  probes::Span& span = as_span(opaque);
+  span.start = 0;
+  span.generation = store::store().generation();
+  if (span.generation == 0) return;
+  span.name = name_in(span.generation, name);
+  probes::begin(span);
 }
 
 void span_end(whence_span* span, int error) {
@@ -74,17 +82,22 @@ void span_end(whence_span* span, int error) {
 }
 
 uint64_t collection_begin(uint64_t generation) {
-  return store::store().active() ? probes::gc_begin(generation) : 0;
+  const std::uint32_t recording = store::store().generation();
+  return recording != 0 ? probes::gc_begin(recording, generation) : 0;
 }
 
 void collection_end(uint64_t begun, uint64_t generation, uint64_t collected,
                     uint64_t uncollectable) {
-  if (store::store().active()) probes::gc_end(begun, generation, collected, uncollectable);
+  const std::uint32_t recording = store::store().generation();
+  if (recording != 0) {
+    probes::gc_end(recording, begun, generation, collected, uncollectable);
+  }
 }
 
 void name_thread(whence_name name) {
-  if (!store::store().active() || store::store().this_thread(true) == 0) return;
-  store::store().name_thread(store::detail::this_cursor->os_id, name_in_recording(name));
+  const std::uint32_t recording = store::store().generation();
+  if (recording == 0 || store::store().this_thread(true) == 0) return;
+  store::store().name_thread(store::detail::this_cursor->os_id, name_in(recording, name));
 }
 
 const whence_api api = {WHENCE_API_VERSION,

@@ -23,34 +23,51 @@ bool check_name(PyObject* name) noexcept {
 
 PyObject* mark(PyObject*, PyObject* name) {
   if (!check_name(name)) return nullptr;
-  if (store::store().active()) probes::mark(probes::name_of(name));
+  const std::uint32_t recording = store::store().generation();
+  if (recording != 0) probes::mark(recording, probes::name_of(recording, name));
   Py_RETURN_NONE;
 }
 
-// Integers beyond 64 bits are kept as reals, and as infinite if need be.
-bool write_counter(std::uint64_t name, PyObject* value) noexcept {
+// A counter's value: an integer of 64 bits, or a real.
+struct Number {
+  bool is_real;
+  std::int64_t integer;
+  double real;
+};
+
+// Integers beyond 64 bits become reals, infinite ones if need be. May run code of the program.
+bool read_number(PyObject* value, Number& number) {
   int overflow = 0;
   if (PyLong_Check(value)) {
-    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow == 0) return probes::counter(name, std::int64_t{number}), true;
+    number.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow == 0) return true;
   }
-  double real = PyFloat_AsDouble(value);
-  if (real == -1.0 && PyErr_Occurred()) {
-    if (overflow == 0) return false;
-    PyErr_Clear();
-    real = overflow * std::numeric_limits<double>::infinity();
-  }
-  return probes::counter(name, real), true;
+  number.is_real = true;
+  number.real = PyFloat_AsDouble(value);
+  if (number.real != -1.0 || !PyErr_Occurred()) return true;
+  if (overflow == 0) return false;
+  PyErr_Clear();
+  number.real = overflow * std::numeric_limits<double>::infinity();
+  return true;
 }
 
 PyObject* counter(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   if (nargs != 2) return PyErr_Format(PyExc_TypeError, "counter() takes a name and a value");
   if (!check_name(args[0])) return nullptr;
-  if (!PyNumber_Check(args[1])) {
+  Number number = {};
+  if (!read_number(args[1], number)) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
     return PyErr_Format(PyExc_TypeError, "the value of a counter must be a number, not %.100s",
                         Py_TYPE(args[1])->tp_name);
   }
-  if (store::store().active() && !write_counter(probes::name_of(args[0]), args[1])) return nullptr;
+  const std::uint32_t recording = store::store().generation();
+  if (recording == 0) Py_RETURN_NONE;
+  const std::uint64_t name = probes::name_of(recording, args[0]);
+  if (number.is_real) {
+    probes::counter(recording, name, number.real);
+  } else {
+    probes::counter(recording, name, number.integer);
+  }
   Py_RETURN_NONE;
 }
 
@@ -64,39 +81,49 @@ std::uint64_t number_in(PyObject* info, const char* key) noexcept {
 
 // Called by the collector, which never runs inside itself.
 PyObject* gc_event(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
-  static std::uint64_t begun = 0;  // under the GIL
-  if (nargs != 2 || !PyUnicode_Check(args[0]) || !store::store().active()) Py_RETURN_NONE;
+  static std::uint64_t begun = 0;     // under the GIL
+  static std::uint32_t begun_in = 0;  // in that recording
+  const std::uint32_t recording = store::store().generation();
+  if (nargs != 2 || !PyUnicode_Check(args[0]) || recording == 0) Py_RETURN_NONE;
   const std::uint64_t generation = number_in(args[1], "generation");
   if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
-    begun = probes::gc_begin(generation);
-  } else {
-    probes::gc_end(begun, generation, number_in(args[1], "collected"),
+    begun = probes::gc_begin(recording, generation);
+    begun_in = recording;
+  } else if (begun_in == recording) {
+    probes::gc_end(recording, begun, generation, number_in(args[1], "collected"),
                    number_in(args[1], "uncollectable"));
-    begun = 0;
+    begun_in = 0;
   }
   Py_RETURN_NONE;
 }
 
-// Meets this thread, and tells its name unless it is the one told before. The name, or nothing.
-Ref<> name_this_thread(PyObject* thread, PyObject* before) noexcept {
+// Meets this thread, and tells its name unless it is the one told before. The name's number. Runs
+// no code of the program: the name is taken from the object's own dictionary.
+base::BytePool::Ref name_this_thread(PyObject* thread, base::BytePool::Ref before) noexcept {
+  constexpr auto kNone = base::BytePool::kNone;
+  const std::uint32_t recording = store::store().generation();
+  if (recording == 0 || store::store().this_thread(false) == 0) return kNone;
   const cpython::PendingAside aside;
-  if (!store::store().active() || store::store().this_thread(false) == 0) return {};
-  Ref<> name(PyObject_GetAttrString(thread, "_name"));
-  if (!name || !PyUnicode_Check(name.get())) return {};
-  if (before == nullptr || PyUnicode_Compare(name.get(), before) != 0) {
-    store::store().name_thread(store::detail::this_cursor->os_id, probes::name_of(name.get()));
+  const Ref<> attributes(PyObject_GenericGetDict(thread, nullptr));
+  PyObject* name = attributes ? PyDict_GetItemString(attributes.get(), "_name") : nullptr;
+  if (name == nullptr || !PyUnicode_Check(name)) return kNone;
+  const base::BytePool::Ref ref = probes::ref_of(name);
+  if (ref != before && ref != kNone) {
+    const std::uint32_t os_id = store::detail::this_cursor->os_id;
+    store::store().name_thread(os_id, store::store().string(recording, ref));
   }
-  return name;
+  return ref;
 }
 
 // Runs in the place of Thread._bootstrap_inner, which `original` is: a new thread is met and named
 // before it runs, its name is read once more when it has run, and its end is told before anybody
-// who joins it goes on. Adds no Python frame.
+// who joins it goes on. Adds no Python frame. A daemon thread that outlives the interpreter is
+// unwound through here, without the GIL: so nothing in this frame has a destructor.
 PyObject* run_thread(PyObject* original, PyObject* thread) {
-  const Ref<> name = name_this_thread(thread, nullptr);
+  const base::BytePool::Ref name = name_this_thread(thread, base::BytePool::kNone);
   PyObject* result = PyObject_CallOneArg(original, thread);
-  name_this_thread(thread, name.get());
-  if (store::store().active()) store::store().this_thread_ends();
+  name_this_thread(thread, name);
+  if (store::store().generation() != 0) store::store().this_thread_ends();
   return result;
 }
 

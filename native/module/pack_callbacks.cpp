@@ -5,61 +5,49 @@
 
 #include <cstring>
 
-#include "cpython/ref.h"
-
 namespace whence::module {
 namespace {
 
-using cpython::Ref;
-
-class HoldGil {
- public:
-  HoldGil() noexcept : state_(PyGILState_Ensure()) {}
-  ~HoldGil() { PyGILState_Release(state_); }
-  HoldGil(const HoldGil&) = delete;
-  HoldGil& operator=(const HoldGil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
-Ref<> as_bytes(std::span<const std::uint8_t> bytes) noexcept {
-  return Ref<>(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
-                                         static_cast<Py_ssize_t>(bytes.size())));
+PyObject* as_bytes(std::span<const std::uint8_t> bytes) noexcept {
+  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
+                                   static_cast<Py_ssize_t>(bytes.size()));
 }
 
 }  // namespace
 
+// A thread that the interpreter ends while it is in Python is unwound through here, without the
+// GIL: so nothing in these frames has a destructor that touches Python.
+
 read::Unpacked call_unpack(void* callable, std::span<const std::uint8_t> packed,
                            std::span<std::uint8_t> out) {
-  const HoldGil gil;
-  const Ref<> bytes = as_bytes(packed);
-  if (!bytes) return read::Unpacked::abort;
-  const Ref<> result(PyObject_CallFunction(static_cast<PyObject*>(callable), "On", bytes.get(),
-                                           static_cast<Py_ssize_t>(out.size())));
-  if (!result) return read::Unpacked::abort;
-  if (!PyBytes_Check(result.get()) ||
-      static_cast<std::size_t>(PyBytes_GET_SIZE(result.get())) != out.size()) {
-    return read::Unpacked::bad;
-  }
-  if (!out.empty()) std::memcpy(out.data(), PyBytes_AS_STRING(result.get()), out.size());
-  return read::Unpacked::good;
+  PyObject* bytes = as_bytes(packed);
+  if (bytes == nullptr) return read::Unpacked::abort;
+  PyObject* result = PyObject_CallFunction(static_cast<PyObject*>(callable), "On", bytes,
+                                           static_cast<Py_ssize_t>(out.size()));
+  Py_DECREF(bytes);
+  if (result == nullptr) return read::Unpacked::abort;
+  const bool good =
+      PyBytes_Check(result) && static_cast<std::size_t>(PyBytes_GET_SIZE(result)) == out.size();
+  if (good && !out.empty()) std::memcpy(out.data(), PyBytes_AS_STRING(result), out.size());
+  Py_DECREF(result);
+  return good ? read::Unpacked::good : read::Unpacked::bad;
 }
 
 bool call_pack(void* callable, std::span<const std::uint8_t> payload,
                std::vector<std::uint8_t>& out) {
-  const HoldGil gil;
-  const Ref<> bytes = as_bytes(payload);
-  const Ref<> result(bytes ? PyObject_CallOneArg(static_cast<PyObject*>(callable), bytes.get())
-                           : nullptr);
-  if (!result) return false;
-  if (!PyBytes_Check(result.get())) {
-    PyErr_SetString(PyExc_TypeError, "pack() must return bytes");
-    return false;
+  PyObject* bytes = as_bytes(payload);
+  if (bytes == nullptr) return false;
+  PyObject* result = PyObject_CallOneArg(static_cast<PyObject*>(callable), bytes);
+  Py_DECREF(bytes);
+  if (result == nullptr) return false;
+  const bool good = PyBytes_Check(result);
+  if (!good) PyErr_SetString(PyExc_TypeError, "pack() must return bytes");
+  if (good) {
+    const char* data = PyBytes_AS_STRING(result);
+    out.assign(data, data + PyBytes_GET_SIZE(result));
   }
-  const char* data = PyBytes_AS_STRING(result.get());
-  out.assign(data, data + PyBytes_GET_SIZE(result.get()));
-  return true;
+  Py_DECREF(result);
+  return good;
 }
 
 }  // namespace whence::module

@@ -1,6 +1,6 @@
 // pack_callbacks.h: Python functions that pack and unpack, lent to native/read/.
 //
-// Threads: any that Python knows, with the GIL or without. Allocates: Python objects.
+// Threads: holders of the GIL. Allocates: Python objects.
 // Fails by: `abort` or false, with the exception left pending for whoever called the reader.
 #pragma once
 

@@ -16,23 +16,17 @@ namespace {
 
 using cpython::Ref;
 
-// Nobody closes a reader that is busy.
-class LetGilGo {
+// Nobody closes a reader that is busy. The GIL is kept: a daemon thread that the interpreter ends
+// while it waits for the GIL is unwound through all that is under way here.
+class Busy {
  public:
-  explicit LetGilGo(ReaderObject* reader) noexcept : reader_(reader) {
-    ++reader_->busy;
-    saved_ = PyEval_SaveThread();
-  }
-  ~LetGilGo() {
-    PyEval_RestoreThread(saved_);
-    --reader_->busy;
-  }
-  LetGilGo(const LetGilGo&) = delete;
-  LetGilGo& operator=(const LetGilGo&) = delete;
+  explicit Busy(ReaderObject* reader) noexcept : reader_(reader) { ++reader_->busy; }
+  ~Busy() { --reader_->busy; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
 
  private:
   ReaderObject* reader_;
-  PyThreadState* saved_;
 };
 
 // Opens what the arguments name; false with Python's error set.
@@ -251,7 +245,7 @@ PyObject* totals(PyObject* object, PyObject*) try {
   if (reading == nullptr) return nullptr;
   read::Totals counted;
   {
-    const LetGilGo released(as_reader(object));
+    const Busy released(as_reader(object));
     counted = read::count(reading->source);
   }
   return counted.aborted ? nullptr : totals_dict(*reading, counted).release();
@@ -272,7 +266,7 @@ PyObject* rewrite(PyObject* object, PyObject* args) try {
   options.keep = keep;
   read::Rewritten done;
   {
-    const LetGilGo released(as_reader(object));
+    const Busy released(as_reader(object));
     done = read::rewrite(reading->source, file, options);
   }
   if (done.aborted) return nullptr;

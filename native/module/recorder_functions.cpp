@@ -3,6 +3,9 @@
 #include "module/recorder_functions.h"
 
 #include <errno.h>
+#include <signal.h>
+
+#include <cstring>
 
 #include "base/system.h"
 #include "cpython/ref.h"
@@ -20,6 +23,13 @@ PyObject* raise_os_error(int error, PyObject* path) noexcept {
   return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
 }
 
+bool has_no_nul(PyObject* path) noexcept {
+  const char* text = PyBytes_AS_STRING(path);
+  if (std::strlen(text) == static_cast<std::size_t>(PyBytes_GET_SIZE(path))) return true;
+  PyErr_SetString(PyExc_ValueError, "a path must not contain a null character");
+  return false;
+}
+
 PyObject* start_recording(PyObject*, PyObject* args) {
   PyObject* path;
   int overwrite;
@@ -28,6 +38,7 @@ PyObject* start_recording(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "SpIKK", &path, &overwrite, &chunk_size, &max_size, &keep)) {
     return nullptr;
   }
+  if (!has_no_nul(path)) return nullptr;
   store::Options options;
   options.path = PyBytes_AS_STRING(path);
   options.overwrite = overwrite != 0;
@@ -54,14 +65,26 @@ PyObject* stop_recording(PyObject*, PyObject*) {
   Py_END_ALLOW_THREADS return PyLong_FromLong(file);
 }
 
-PyObject* dump_recording(PyObject*, PyObject* args) {
+// The errno of a dump, or 0; -1 with Python's error set for wrong arguments.
+int dump(PyObject* args) {
   PyObject* path;
   int overwrite;
-  if (!PyArg_ParseTuple(args, "Sp", &path, &overwrite)) return nullptr;
+  if (!PyArg_ParseTuple(args, "Sp", &path, &overwrite) || !has_no_nul(path)) return -1;
   int error;
   Py_BEGIN_ALLOW_THREADS error = session::dump(PyBytes_AS_STRING(path), overwrite != 0);
-  Py_END_ALLOW_THREADS if (error != 0) return raise_os_error(error, path);
+  Py_END_ALLOW_THREADS return error;
+}
+
+PyObject* dump_recording(PyObject*, PyObject* args) {
+  const int error = dump(args);
+  if (error == -1) return nullptr;
+  if (error != 0) return raise_os_error(error, PyTuple_GET_ITEM(args, 0));
   Py_RETURN_NONE;
+}
+
+PyObject* try_dump(PyObject*, PyObject* args) {
+  const int error = dump(args);
+  return error == -1 ? nullptr : PyLong_FromLong(error);
 }
 
 PyObject* recording_status(PyObject*, PyObject*) {
@@ -83,11 +106,22 @@ PyObject* recording_status(PyObject*, PyObject*) {
                        status.names_lost, "bytes", status.bytes);
 }
 
+PyObject* has_handler(PyObject*, PyObject* arg) {
+  struct sigaction action;
+  const long number = PyLong_AsLong(arg);
+  if (number == -1 && PyErr_Occurred()) return nullptr;
+  const bool known = sigaction(static_cast<int>(number), nullptr, &action) == 0;
+  return PyBool_FromLong(known && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
 PyObject* name_thread(PyObject*, PyObject* args) {
   unsigned os_id;
   PyObject* name;
   if (!PyArg_ParseTuple(args, "IU", &os_id, &name)) return nullptr;
-  store::store().name_thread(os_id, probes::name_of(name));
+  const std::uint32_t recording = store::store().generation();
+  if (recording != 0) {
+    store::store().name_thread(os_id, probes::name_of(recording, name));
+  }
   Py_RETURN_NONE;
 }
 
@@ -100,7 +134,9 @@ PyMethodDef recorder_functions[] = {
     {"stop_recording", stop_recording, METH_NOARGS, "stop_recording($module, /)\n--\n\n"},
     {"dump_recording", dump_recording, METH_VARARGS,
      "dump_recording($module, path, overwrite, /)\n--\n\n"},
+    {"try_dump", try_dump, METH_VARARGS, "try_dump($module, path, overwrite, /)\n--\n\n"},
     {"recording_status", recording_status, METH_NOARGS, "recording_status($module, /)\n--\n\n"},
+    {"has_handler", has_handler, METH_O, "has_handler($module, signal, /)\n--\n\n"},
     {"name_thread", name_thread, METH_VARARGS, "name_thread($module, os_id, name, /)\n--\n\n"},
     {},
 };

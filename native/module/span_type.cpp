@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "cpython/pending.h"
 #include "cpython/ref.h"
 #include "format/tags.h"
 #include "module/state.h"
@@ -60,7 +59,7 @@ PyObject* allocate(PyTypeObject* type, PyObject* name) noexcept {
 // Out of memory, a program that measures itself does what it would do otherwise: it gets a span
 // that measures nothing.
 PyObject* allocate_or_spare(PyTypeObject* type, PyObject* name) noexcept {
-  PyObject* self = allocate(type, name);
+  PyObject* self = name != nullptr ? allocate(type, name) : nullptr;
   if (self != nullptr) return self;
   PyObject* module = PyType_GetModule(type);
   return module != nullptr ? Py_NewRef(state_of(module).spare_span) : nullptr;
@@ -70,7 +69,10 @@ PyObject* vectorcall(PyObject* type, PyObject* const* args, std::size_t flags, P
   if (PyVectorcall_NARGS(flags) != 1 || !PyUnicode_Check(args[0])) {
     return PyErr_Format(PyExc_TypeError, "span() takes a name, a str, and tags by keyword");
   }
-  PyObject* self = allocate_or_spare(reinterpret_cast<PyTypeObject*>(type), args[0]);
+  // A copy of a name that is not exactly a str: that could lead back to the span.
+  const Ref<> name(PyUnicode_FromObject(args[0]));
+  if (!name) PyErr_Clear();
+  PyObject* self = allocate_or_spare(reinterpret_cast<PyTypeObject*>(type), name.get());
   if (self == nullptr || names == nullptr || as_span(self)->name == nullptr) return self;
   std::uint8_t tags[format::kMostTagBytes];
   copy_tags(*as_span(self), tags, encode_tags(names, args + 1, tags));
@@ -88,25 +90,36 @@ void dealloc(PyObject* object) {
 
 PyObject* enter(PyObject* object, PyObject*) {
   SpanObject* self = as_span(object);
-  if (self->name != nullptr && self->entered++ == 0 && store::store().active()) {
-    self->span.name = probes::name_of(self->name);
-    if (self->tags_size != 0) write_tag_names(self->all_tags());
+  if (self->name == nullptr || self->entered++ != 0) return Py_NewRef(object);
+  const std::uint32_t recording = store::store().generation();
+  self->span.start = 0;
+  if (recording != 0) {
+    self->span.generation = recording;
+    self->span.name = probes::name_of(recording, self->name);
+    if (self->tags_size != 0) write_tag_names(recording, self->all_tags());
     probes::begin(self->span, self->all_tags());
   }
   return Py_NewRef(object);
 }
 
-[[gnu::cold, gnu::noinline]] void tell_of_long_span(SpanObject& self,
-                                                    std::uint64_t ticks) noexcept {
-  const cpython::PendingAside aside;
+// A thread that the interpreter ends while it is in Python is unwound through here: so nothing in
+// this frame has a destructor, and it is not noexcept. What the callback raises is dropped, unless
+// it is none of its own, like KeyboardInterrupt. False with that set.
+[[gnu::cold, gnu::noinline]] bool tell_of_long_span(SpanObject& self, std::uint64_t ticks) {
   PyObject* module = PyType_GetModule(Py_TYPE(reinterpret_cast<PyObject*>(&self)));
   PyObject* callback = module != nullptr ? state_of(module).on_long_span : nullptr;
-  if (callback == nullptr) return;
-  const Ref<> held = Ref<>::borrow(callback);
+  if (callback == nullptr) return PyErr_Clear(), true;
   const double seconds =
       static_cast<double>(ticks) / static_cast<double>(base::estimate_frequency());
-  const Ref<> done(
-      PyObject_CallFunction(callback, "OL", self.name, static_cast<long long>(seconds * 1e9)));
+  Py_INCREF(callback);
+  PyObject* done =
+      PyObject_CallFunction(callback, "OL", self.name, static_cast<long long>(seconds * 1e9));
+  Py_DECREF(callback);
+  Py_XDECREF(done);
+  if (done != nullptr) return true;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+  PyErr_Clear();
+  return true;
 }
 
 PyObject* leave(PyObject* object, PyObject* const* args, Py_ssize_t nargs) {
@@ -114,8 +127,9 @@ PyObject* leave(PyObject* object, PyObject* const* args, Py_ssize_t nargs) {
   if (self->entered == 0 || --self->entered != 0) Py_RETURN_FALSE;
   const bool error = nargs > 0 && args[0] != Py_None;
   const std::uint64_t ticks = probes::end(self->span, error, self->all_tags());
-  if (long_ticks != 0 && ticks >= long_ticks) [[unlikely]]
-    tell_of_long_span(*self, ticks);
+  if (long_ticks != 0 && ticks >= long_ticks) [[unlikely]] {
+    if (!tell_of_long_span(*self, ticks)) return nullptr;
+  }
   Py_RETURN_FALSE;
 }
 

@@ -68,10 +68,10 @@ std::size_t encode_tags(PyObject* names, PyObject* const* values, std::uint8_t* 
   return static_cast<std::size_t>(next - out);
 }
 
-void write_tag_names(std::span<const std::uint8_t> tags) noexcept {
+void write_tag_names(std::uint32_t recording, std::span<const std::uint8_t> tags) noexcept {
   format::TagReader reader(tags);
   for (Tag tag; reader.next(tag);) {
-    static_cast<void>(store::store().string(static_cast<std::uint32_t>(tag.key - 1)));
+    static_cast<void>(store::store().string(recording, static_cast<std::uint32_t>(tag.key - 1)));
   }
 }
 

@@ -19,6 +19,6 @@ namespace whence::module {
                                       std::uint8_t* out) noexcept;
 
 // Sees to it that the recording knows the names of these tags.
-void write_tag_names(std::span<const std::uint8_t> tags) noexcept;
+void write_tag_names(std::uint32_t recording, std::span<const std::uint8_t> tags) noexcept;
 
 }  // namespace whence::module

@@ -8,9 +8,9 @@
 
 namespace whence::probes {
 
-inline bool mark(std::uint64_t name) noexcept {
-  return store::write<format::Mark>([&](store::Cursor& cursor, std::uint64_t now) {
-           return format::Mark::encode(cursor.next, cursor.deltas, now, name);
+inline bool mark(std::uint32_t recording, std::uint64_t name) noexcept {
+  return store::write<format::Mark>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
+           return format::Mark::encode(cursor.next(), cursor.deltas, now, name);
          }) != 0;
 }
 

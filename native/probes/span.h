@@ -22,21 +22,27 @@ struct Span {
   std::uint32_t generation;  // of the recording
 };
 
-// Tags are written after the begin, and once more before the end if that is in another chunk.
+namespace detail {
+inline void write_tags(const Span& span, std::span<const std::uint8_t> tags) noexcept {
+  const std::size_t size = format::body_size(span.number, tags.size());
+  store::write_body(span.generation, size, [&](std::uint8_t* out) {
+    return format::SpanTags::encode(out, span.number, tags);
+  });
+}
+}  // namespace detail
+
+// `span.generation` says for which recording, and `span.name` is a string of that. Tags are written
+// after the begin, and once more before the end if that is in another chunk.
 inline bool begin(Span& span, std::span<const std::uint8_t> tags = {}) noexcept {
-  span.start = store::write<format::SpanBegin>([&](store::Cursor& cursor, std::uint64_t now) {
+  const auto encode = [&](store::Cursor& cursor, std::uint64_t now) {
     span.number = ++cursor.spans;
     span.thread = cursor.thread;
-    span.generation = cursor.generation;
     span.chunk = cursor.chunks;
-    return format::SpanBegin::encode(cursor.next, cursor.deltas, now, span.number, span.name);
-  });
+    return format::SpanBegin::encode(cursor.next(), cursor.deltas, now, span.number, span.name);
+  };
+  span.start = store::write<format::SpanBegin>(span.generation, encode);
   if (span.start == 0) return false;
-  if (!tags.empty()) {
-    store::write_body(format::body_size(span.number, tags.size()), [&](std::uint8_t* out) {
-      return format::SpanTags::encode(out, span.number, tags);
-    });
-  }
+  if (!tags.empty()) detail::write_tags(span, tags);
   return true;
 }
 
@@ -45,25 +51,24 @@ inline std::uint64_t end(Span& span, bool error, std::span<const std::uint8_t> t
   if (span.start == 0 || span.generation != store::store().generation()) [[unlikely]]
     return 0;
   const store::Cursor* own = store::detail::this_cursor;
-  if (!tags.empty() && own != nullptr && own->thread == span.thread && own->chunks != span.chunk) {
-    store::write_body(format::body_size(span.number, tags.size()), [&](std::uint8_t* out) {
-      return format::SpanTags::encode(out, span.number, tags);
-    });
+  if (!tags.empty() && own != nullptr && own->generation == span.generation &&
+      own->thread == span.thread && own->chunks != span.chunk) {
+    detail::write_tags(span, tags);
   }
-  const auto encode = [&](store::Cursor& cursor, std::uint64_t now) {
-    const std::uint64_t duration = now - span.start;
-    if (cursor.thread != span.thread) [[unlikely]] {
-      return format::SpanEndAway::encode(cursor.next, cursor.deltas, now, span.thread, span.number,
-                                         span.name, duration, error);
-    }
-    return error ? format::SpanError::encode(cursor.next, cursor.deltas, now, span.number,
-                                             span.name, duration)
-                 : format::SpanEnd::encode(cursor.next, cursor.deltas, now, span.number, span.name,
-                                           duration);
-  };
-  const std::uint64_t now = store::write<format::SpanEnd>(encode);
   const std::uint64_t start = span.start;
   span.start = 0;
+  const auto encode = [&](store::Cursor& cursor, std::uint64_t now) {
+    const std::uint64_t duration = now > start ? now - start : 0;
+    if (cursor.thread != span.thread) [[unlikely]] {
+      return format::SpanEndAway::encode(cursor.next(), cursor.deltas, now, span.thread,
+                                         span.number, span.name, duration, error);
+    }
+    return error ? format::SpanError::encode(cursor.next(), cursor.deltas, now, span.number,
+                                             span.name, duration)
+                 : format::SpanEnd::encode(cursor.next(), cursor.deltas, now, span.number,
+                                           span.name, duration);
+  };
+  const std::uint64_t now = store::write<format::SpanEnd>(span.generation, encode);
   return now > start ? now - start : 0;
 }
 

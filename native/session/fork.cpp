@@ -3,8 +3,6 @@
 
 #include <pthread.h>
 
-#include <array>
-
 #include "base/byte_pool.h"
 #include "stacks/resolve.h"
 #include "stacks/store.h"
@@ -13,30 +11,17 @@
 namespace whence::session {
 namespace {
 
-// In the order of their ranks.
-std::array<base::Lock*, 5> all_locks() noexcept {
-  return {&stacks::store().codes.lock(), &base::names().lock(), &stacks::store().stacks.lock(),
-          &stacks::memo_lock(), &store::store().lock()};
-}
-
-void before() {
-  for (base::Lock* lock : all_locks()) lock->acquire();
-}
-
-void release_all() {
-  const auto locks = all_locks();
-  for (auto lock = locks.rbegin(); lock != locks.rend(); ++lock) (*lock)->release();
-}
-
 void in_child() {
+  stacks::store().codes.lock().reset();
+  stacks::store().stacks.lock().reset();
+  stacks::memo_lock().reset();
   store::store().forget_parent();
-  release_all();
 }
 
 }  // namespace
 
 void watch_forks() noexcept {
-  static const int done = pthread_atfork(before, release_all, in_child);
+  static const int done = pthread_atfork(nullptr, nullptr, in_child);
   static_cast<void>(done);
 }
 

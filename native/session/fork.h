@@ -1,10 +1,13 @@
-// fork.h: what whence does around fork().
+// fork.h: what whence does in a forked child.
 //
 // Threads: the forking one. Allocates: never.
-// Fails by: it cannot. A child that was made past the C library's fork() finds its cursors wiped.
+// Fails by: it cannot. A child that was made past the C library's fork() finds its cursors wiped,
+// and takes no lock.
 //
-// A lock that another thread holds at the moment of the fork stays held in the child for ever, so
-// the forking thread takes them all first. None is ever held for long.
+// A lock that another thread held at the moment of the fork stays held in the child for ever, by
+// nobody. It is made new there, which is enough: whatever is under a lock is written so that it can
+// be left off anywhere. Taking the locks before the fork, as is usual, could deadlock with a lock
+// of the program's that is held by a thread waiting for ours, and taken by a handler after ours.
 #pragma once
 
 namespace whence::session {

@@ -2,6 +2,8 @@
 #include "session/recorder.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -19,6 +21,24 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) noexcept {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+// A thread that was cancelled in here would take the process with it.
+class NotCancelled {
+ public:
+  NotCancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+bool is_the_recording(const char* path) noexcept {
+  struct stat status;
+  return lstat(path, &status) == 0 &&
+         base::FileId{status.st_dev, status.st_ino} == store::store().file_id();
+}
+
 }  // namespace
 
 int start(const store::Options& options) noexcept {
@@ -26,7 +46,8 @@ int start(const store::Options& options) noexcept {
 }
 
 void tell(std::string_view key, std::string_view value) noexcept {
-  const std::uint64_t name = store::store().string(base::names().intern(bytes_of(key)));
+  const std::uint32_t recording = store::store().generation();
+  const std::uint64_t name = store::store().string(recording, base::names().intern(bytes_of(key)));
   const auto text = bytes_of(value).first(std::min(value.size(), kLongestFact));
   if (name == 0) return;
   store::store().write_metadata(
@@ -39,11 +60,17 @@ int stop() noexcept {
 }
 
 int dump(const char* path, bool overwrite) noexcept {
+  const NotCancelled not_cancelled;
+  if (is_the_recording(path)) return EBUSY;
   store::File file;
   if (const int error = file.create(path, overwrite)) return error;
-  const int error = store::store().dump(file.descriptor());
-  file.close();
-  if (error != 0) base::system.unlink(path);
+  int error = store::store().dump(file.descriptor());
+  if (error == 0) error = file.settle();
+  if (error != 0) {
+    file.discard();
+  } else {
+    file.close();
+  }
   return error;
 }
 

@@ -62,10 +62,11 @@ CodeId CodeRegistry::intern(const cpython::CodeView& view) noexcept {
   Entry* place = entries_.ensure(id);
   if (place == nullptr) return kNoCode;
   *place = entry;
+  last_.store(id, std::memory_order_release);  // before it can be found, as in BytePool::keep
   const auto hash_of_id = [&](CodeId other) { return hash_of(*entries_.at(other)); };
-  if (!index_.insert(hash, id, hash_of_id)) return kNoCode;
-  last_.store(id, std::memory_order_release);
-  return id;
+  if (index_.insert(hash, id, hash_of_id)) return id;
+  last_.store(id - 1, std::memory_order_release);
+  return kNoCode;
 }
 
 std::uint64_t CodeRegistry::hash_of(const Entry& entry) noexcept {

@@ -54,10 +54,11 @@ StackId StackTable::add(const Node& node) noexcept {
   Node* place = id <= cap_.load(std::memory_order_relaxed) ? nodes_.ensure(id) : nullptr;
   if (place == nullptr) return kEmpty;
   *place = node;
+  last_.store(id, std::memory_order_release);  // before it can be found, as in BytePool::keep
   const auto hash_of_id = [&](StackId other) { return hash_of(*nodes_.at(other)); };
-  if (!index_.insert(hash_of(node), id, hash_of_id)) return kEmpty;
-  last_.store(id, std::memory_order_release);
-  return id;
+  if (index_.insert(hash_of(node), id, hash_of_id)) return id;
+  last_.store(id - 1, std::memory_order_release);
+  return kEmpty;
 }
 
 bool StackTable::contains(StackId id) const noexcept {

@@ -25,10 +25,14 @@ bool membarrier(int command) noexcept {
 
 }  // namespace
 
-void Cursors::prepare() noexcept {
-  if (alive_ == nullptr) alive_ = static_cast<std::uint64_t*>(map_wiped(4096));
-  if (alive_ != nullptr) *alive_ = 1;
+bool Cursors::prepare() noexcept {
+  if (alive_ == nullptr) {
+    alive_ = static_cast<std::atomic<std::uint64_t>*>(map_wiped(sizeof(std::uint64_t)));
+  }
+  if (alive_ == nullptr) return false;
+  alive_.load()->store(1);
   expedited_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+  return true;
 }
 
 // Kernels without MADV_WIPEONFORK (before 4.14) leave the handler of fork() to do it.
@@ -39,7 +43,13 @@ void* Cursors::map_wiped(std::size_t bytes) noexcept {
 }
 
 bool Cursors::same_process() const noexcept {
-  return alive_ != nullptr && *alive_ == 1;
+  const std::atomic<std::uint64_t>* alive = alive_.load(std::memory_order_relaxed);
+  return alive != nullptr && alive->load(std::memory_order_relaxed) == 1;
+}
+
+bool Cursors::in_wiped_child() const noexcept {
+  const std::atomic<std::uint64_t>* alive = alive_.load(std::memory_order_relaxed);
+  return alive != nullptr && alive->load(std::memory_order_relaxed) == 0;
 }
 
 void Cursors::forget_all() noexcept {
@@ -48,7 +58,7 @@ void Cursors::forget_all() noexcept {
     std::memset(static_cast<void*>(block_[block]), 0, kBlockBytes);
     add_free(block_[block]);
   }
-  if (alive_ != nullptr) *alive_ = 0;
+  if (alive_ != nullptr) alive_.load()->store(2);  // neither
 }
 
 void Cursors::add_free(Cursor* block) noexcept {
@@ -82,7 +92,7 @@ void Cursors::give_back(Cursor& cursor) noexcept {
 bool Cursors::close(Cursor& cursor) const noexcept {
   cursor.limit.store(nullptr, std::memory_order_relaxed);
   barrier();
-  return wait_until_idle(cursor);
+  return wait_until_idle(cursor, end_of_patience());
 }
 
 void Cursors::close_all(std::uint32_t generation) noexcept {
@@ -100,11 +110,19 @@ void Cursors::barrier() const noexcept {
   nanosleep(&millisecond, nullptr);
 }
 
-bool wait_until_idle(const Cursor& cursor) noexcept {
-  const std::uint64_t start = base::nanoseconds(CLOCK_MONOTONIC);
-  while (cursor.busy.load(std::memory_order_acquire) != 0) {
-    if (base::nanoseconds(CLOCK_MONOTONIC) - start > kPatience) return false;
-    sched_yield();
+std::uint64_t end_of_patience() noexcept {
+  return base::nanoseconds(CLOCK_MONOTONIC) + kPatience;
+}
+
+bool wait_until_idle(const Cursor& cursor, std::uint64_t deadline) noexcept {
+  for (int rounds = 0; cursor.busy.load(std::memory_order_acquire) != 0; ++rounds) {
+    if (base::nanoseconds(CLOCK_MONOTONIC) > deadline) return false;
+    if (rounds < 100) {
+      sched_yield();
+    } else {
+      const timespec moment = {0, 50'000};
+      nanosleep(&moment, nullptr);
+    }
   }
   return true;
 }

@@ -15,7 +15,8 @@ namespace whence::store {
 class Cursors {
  public:
   // Once, before the first recording: asks the kernel for the barrier that close() needs.
-  void prepare() noexcept;
+  // False for lack of memory.
+  [[nodiscard]] bool prepare() noexcept;
 
   [[nodiscard]] Cursor* take(std::uint32_t generation) noexcept;
   void give_back(Cursor& cursor) noexcept;
@@ -35,8 +36,10 @@ class Cursors {
     }
   }
 
-  // Is this still the process that called prepare()?
+  // Is this the process that called prepare()?
   [[nodiscard]] bool same_process() const noexcept;
+  // Or a child of it in which forget_all() has not been called?
+  [[nodiscard]] bool in_wiped_child() const noexcept;
   // In a forked child: all cursors are free again.
   void forget_all() noexcept;
 
@@ -52,11 +55,13 @@ class Cursors {
   Cursor* block_[kMostBlocks] = {};
   std::size_t blocks_ = 0;
   Cursor* free_ = nullptr;
-  std::uint64_t* alive_ = nullptr;  // 1 in this process, 0 in its children
+  std::atomic<std::atomic<std::uint64_t>*> alive_ = nullptr;  // 1 in this process, 0 in children
   bool expedited_ = false;
 };
 
-// False if the thread is still busy after a second.
-[[nodiscard]] bool wait_until_idle(const Cursor& cursor) noexcept;
+// A second from now, in nanoseconds of the monotonic clock.
+[[nodiscard]] std::uint64_t end_of_patience() noexcept;
+// False if the thread is still busy then.
+[[nodiscard]] bool wait_until_idle(const Cursor& cursor, std::uint64_t deadline) noexcept;
 
 }  // namespace whence::store

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/clock.h"
 #include "base/system.h"
@@ -29,6 +31,12 @@ int open_new(const char* path) noexcept {
     if (file >= 0 || errno != EINTR) break;
   }
   return file;
+}
+
+// Pipes and devices are no files to put another in the place of.
+bool may_be_replaced(const char* path) noexcept {
+  struct stat status;
+  return lstat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode);
 }
 
 // A larger file would be answered with SIGXFSZ, which ends programs that do not expect it.
@@ -54,32 +62,33 @@ format::Reason reason_of(int error) noexcept {
 }
 
 int File::create(const char* path, bool overwrite) noexcept {
-  if (const int error = make(path, overwrite)) return error;
+  beside_[0] = 0;
+  if (std::strlen(path) >= sizeof path_) return ENAMETOOLONG;
+  std::strcpy(path_, path);
+  if (overwrite) {
+    if (!may_be_replaced(path)) return EEXIST;
+    const int length = snprintf(beside_, sizeof beside_, "%s.%d-%llx", path, getpid(),
+                                static_cast<unsigned long long>(base::ticks()));
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof beside_) return ENAMETOOLONG;
+  }
+  descriptor_ = open_new(overwrite ? beside_ : path_);
+  if (descriptor_ < 0) return errno;
   if (system.identify(descriptor_, &id_) == 0) return 0;
   const int error = errno;
-  system.unlink(path);
-  system.close(descriptor_);
-  descriptor_ = -1;
+  discard();
   return error;
 }
 
-int File::make(const char* path, bool overwrite) noexcept {
-  if (!overwrite) {
-    descriptor_ = open_new(path);
-    return descriptor_ < 0 ? errno : 0;
-  }
-  char beside[PATH_MAX];
-  const int length = snprintf(beside, sizeof beside, "%s.%d-%llx", path, getpid(),
-                              static_cast<unsigned long long>(base::ticks()));
-  if (length < 0 || static_cast<std::size_t>(length) >= sizeof beside) return ENAMETOOLONG;
-  descriptor_ = open_new(beside);
-  if (descriptor_ < 0) return errno;
-  if (system.rename(beside, path) == 0) return 0;
-  const int error = errno;
-  system.unlink(beside);
-  system.close(descriptor_);
+int File::settle() noexcept {
+  if (beside_[0] != 0 && system.rename(beside_, path_) != 0) return errno;
+  beside_[0] = 0;
+  return 0;
+}
+
+void File::discard() noexcept {
+  system.unlink(beside_[0] != 0 ? beside_ : path_);
+  if (descriptor_ >= 0) system.close(descriptor_);
   descriptor_ = -1;
-  return error;
 }
 
 bool File::is_ours() const noexcept {

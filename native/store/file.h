@@ -5,6 +5,8 @@
 // Fails by: an errno, 0 if all went well; reason_of() says what it means for the recording.
 #pragma once
 
+#include <limits.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -18,13 +20,18 @@ namespace whence::store {
 class File {
  public:
   // New, readable by its owner alone, closed on exec, never through a symbolic link. What is there
-  // already stays unless `overwrite`; then the new file takes its place in one step.
+  // already stays unless `overwrite`; then the new file is made beside it, and takes its place in
+  // settle(). Only files can be replaced.
   [[nodiscard]] int create(const char* path, bool overwrite) noexcept;
+  [[nodiscard]] int settle() noexcept;
+  // Removes what create() made, and closes it.
+  void discard() noexcept;
   // Room on the disk for [offset, offset + size), so that touching it cannot fail later.
   [[nodiscard]] int reserve(std::uint64_t offset, std::size_t size) noexcept;
   // nullptr with errno set.
   [[nodiscard]] void* map(std::uint64_t offset, std::size_t size) noexcept;
   static void unmap(void* pages, std::size_t size) noexcept;
+  [[nodiscard]] const base::FileId& id() const noexcept { return id_; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   // Programs that become daemons close every descriptor, and files that they open later get the
   // numbers of ours: is this number still our file?
@@ -34,12 +41,13 @@ class File {
   void close() noexcept;
 
  private:
-  [[nodiscard]] int make(const char* path, bool overwrite) noexcept;
   [[nodiscard]] int write_zeros(std::uint64_t offset, std::size_t size) noexcept;
 
   int descriptor_ = -1;
   base::FileId id_;
-  bool writes_zeros_ = false;  // the file system cannot reserve
+  char path_[PATH_MAX] = {};    // where it shall be
+  char beside_[PATH_MAX] = {};  // where it is until then; empty: there already
+  bool writes_zeros_ = false;   // the file system cannot reserve
 };
 
 }  // namespace whence::store

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/byte_pool.h"
 #include "base/clock.h"
 #include "base/pages.h"
 #include "base/system.h"
@@ -84,8 +85,8 @@ int Store::start(const Options& options) noexcept {
   if (!cursors_.same_process()) forget_parent();
   const base::Holding holding(lock_);
   if (state_ != State::idle) return EBUSY;
-  cursors_.prepare();
-  if (!cursors_.same_process()) return ENOMEM;
+  if (!cursors_.prepare()) return ENOMEM;
+  prepare_for_ends_of_threads();
   if (const int error = file_.create(options.path, options.overwrite)) return error;
   header_ = &spare_header_;
   *header_ = make_header(options);
@@ -97,6 +98,7 @@ int Store::start(const Options& options) noexcept {
   keep_ticks_ = static_cast<std::uint64_t>(static_cast<double>(options.keep) / 1e9 *
                                            static_cast<double>(header_->ticks_per_second));
   sequence_ = sealed_events_ = 0;
+  metadata_full_ = false;
   last_thread_ = 0;
   parked_count_ = introduced_count_ = 0;
   metadata_ = {};
@@ -105,8 +107,7 @@ int Store::start(const Options& options) noexcept {
   if (++last_generation_ == 0) ++last_generation_;
   if (const int error = map_header()) {
     fail(reason_of(error), error);
-    file_.close();
-    base::system.unlink(options.path);  // nothing can be read from it
+    file_.discard();  // nothing can be read from it
   }
   generation_.store(last_generation_, std::memory_order_release);
   return 0;
@@ -118,6 +119,10 @@ int Store::map_header() noexcept {
   auto* mapped = static_cast<FileHeader*>(file_.map(0, size));
   if (mapped == nullptr) return errno;
   *mapped = spare_header_;
+  if (const int error = file_.settle()) {
+    File::unmap(mapped, size);
+    return error;
+  }
   header_ = mapped;
   return 0;
 }
@@ -131,19 +136,19 @@ int Store::stop() noexcept {
   if (state_ == State::idle) return -1;
   const std::uint32_t generation = generation_.exchange(0, std::memory_order_acq_rel);
   cursors_.close_all(generation);
+  const std::uint64_t deadline = end_of_patience();
+  bool all_idle = true;
   cursors_.for_each(generation, [&](Cursor& cursor) {
-    if (wait_until_idle(cursor)) detach(cursor);
+    if (wait_until_idle(cursor, deadline)) return detach(cursor);
+    all_idle = false;  // its chunk stays open and mapped, and may still get the record
   });
   seal_parked();
   if (metadata_.chunk != kNoChunk) seal(metadata_.chunk, metadata_.word);
   const base::ClockPair end = base::read_clocks();
   header_->end_ticks = end.ticks;
   header_->end_monotonic = end.monotonic;
-  header_->produced = sealed_events_ + header_->journal.after;
-  for (const std::uint64_t dropped : header_->dropped) header_->produced += dropped;
-  for (std::uint32_t i = 0; i < chunks_.count(); ++i) {
-    if (chunks_.at(i).sequence != 0) ++header_->chunks;
-  }
+  if (!all_idle) fail(Reason::internal, 0);
+  if (all_idle) count_all();
   if (state_ == State::on) header_->state = FileState::closed;
   seal_closing(*header_);
   if (header_ != &spare_header_) {
@@ -153,6 +158,15 @@ int Store::stop() noexcept {
   }
   state_ = State::idle;
   return file_.release();
+}
+
+// So that a reader notices what is missing.
+void Store::count_all() noexcept {
+  header_->produced = sealed_events_ + header_->journal.after;
+  for (const std::uint64_t dropped : header_->dropped) header_->produced += dropped;
+  for (std::uint32_t i = 0; i < chunks_.count(); ++i) {
+    if (chunks_.at(i).sequence != 0) ++header_->chunks;
+  }
 }
 
 // Whatever holds a chunk may go on to its end of a record, not further.
@@ -170,7 +184,7 @@ void Store::fail(Reason reason, int error) noexcept {
 
 void Store::drop(Cursor* cursor, Reason reason, std::uint64_t events) noexcept {
   header_->dropped[static_cast<std::size_t>(reason)] += events;
-  if (cursor == nullptr) return;
+  if (cursor == nullptr || events == 0) return;
   cursor->events += events;
   cursor->lost_events += events;
   cursor->lost_reason = static_cast<std::uint32_t>(reason);
@@ -203,6 +217,7 @@ Status Store::status() noexcept {
 // whatever was under way in other threads are the parent's. They are let go of, not touched.
 void Store::forget_parent() noexcept {
   lock_.reset();
+  base::names().lock().reset();
   detail::this_cursor = nullptr;
   cursors_.forget_all();
   generation_.store(0, std::memory_order_relaxed);

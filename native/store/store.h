@@ -54,17 +54,16 @@ class Store {
   // The file's descriptor, for the caller to close; -1 if there is none.
   int stop() noexcept;
 
-  // Does an event have somewhere to go? The first thing that a probe asks.
-  [[nodiscard, gnu::always_inline]] bool active() const noexcept {
-    return generation_.load(std::memory_order_relaxed) != 0;
-  }
-  [[nodiscard]] std::uint32_t generation() const noexcept {
+  // Which recording an event would go into; 0: none. The first thing that a probe asks, once: what
+  // it finds out for one recording must not get into another.
+  [[nodiscard, gnu::always_inline]] std::uint32_t generation() const noexcept {
     return generation_.load(std::memory_order_acquire);
   }
 
   // The slow path of a write. A cursor of this thread, entered, with room for `size` bytes; or
-  // nullptr, and `events` are counted as dropped.
-  [[nodiscard, gnu::cold, gnu::noinline]] Cursor* refill(Cursor* cursor, std::size_t size,
+  // nullptr, and `events` are counted as dropped, unless that recording is not on any more.
+  [[nodiscard, gnu::cold, gnu::noinline]] Cursor* refill(std::uint32_t generation, Cursor* cursor,
+                                                         std::size_t size,
                                                          std::uint64_t events) noexcept;
 
   // The number of this thread in the recording, or 0; met for the first time if need be.
@@ -85,21 +84,27 @@ class Store {
 
   // The number of a string in the recording, written first if need be; 0 if it found no room. The
   // string is one that base::names() keeps under `ref`.
-  [[nodiscard, gnu::always_inline]] std::uint64_t string(std::uint32_t ref) noexcept {
-    if (written_.has(ref) && written_.at(ref)->load(std::memory_order_acquire) ==
-                                 generation_.load(std::memory_order_relaxed)) [[likely]] {
+  [[nodiscard, gnu::always_inline]] std::uint64_t string(std::uint32_t generation,
+                                                         std::uint32_t ref) noexcept {
+    if (written_.has(ref) && written_.at(ref)->load(std::memory_order_acquire) == generation)
+        [[likely]] {
       return std::uint64_t{ref} + 1;
     }
-    return write_string(ref);
+    return write_string(generation, ref);
   }
+  // Has the metadata no room for a name that nobody has used before? One is counted as lost.
+  [[nodiscard]] bool refuses_names(std::uint32_t generation) noexcept;
 
   [[nodiscard]] Status status() noexcept;
 
   // Writes what the recording holds at this moment to another file. An errno.
   [[nodiscard]] int dump(int file) noexcept;
+  // Which file the recording is in, while it is on.
+  [[nodiscard]] base::FileId file_id() noexcept;
 
-  // Around fork(): taken before, released in the parent, forgotten in the child.
-  [[nodiscard]] base::Lock& lock() noexcept { return lock_; }
+  // Is this a child that was made past the C library's fork()? Then no lock may be taken.
+  [[nodiscard]] bool in_wiped_child() const noexcept { return cursors_.in_wiped_child(); }
+  // In a forked child, where only this thread is left.
   void forget_parent() noexcept;
 
  private:
@@ -125,6 +130,7 @@ class Store {
 
   // All of these under lock_.
   [[nodiscard]] int map_header() noexcept;
+  static void prepare_for_ends_of_threads() noexcept;
   [[nodiscard]] Cursor* own(Cursor* cursor, bool known) noexcept;
   [[nodiscard]] std::uint32_t claim_introduced(std::uint32_t os_id) noexcept;
   [[nodiscard]] bool give_chunk(Cursor& cursor) noexcept;
@@ -141,6 +147,7 @@ class Store {
   void seal(std::uint32_t index, std::uint64_t word) noexcept;
   [[nodiscard]] bool steal(std::uint32_t index) noexcept;
   void seal_parked() noexcept;
+  void count_all() noexcept;
   void fail(format::Reason reason, int error) noexcept;
   void drop(Cursor* cursor, format::Reason reason, std::uint64_t events) noexcept;
   [[nodiscard]] std::uint8_t* reserve_metadata(std::size_t size) noexcept;
@@ -152,7 +159,8 @@ class Store {
     commit_metadata(encode(out, metadata_.deltas));
     return true;
   }
-  [[nodiscard, gnu::cold, gnu::noinline]] std::uint64_t write_string(std::uint32_t ref) noexcept;
+  [[nodiscard, gnu::cold, gnu::noinline]] std::uint64_t write_string(std::uint32_t generation,
+                                                                     std::uint32_t ref) noexcept;
   [[nodiscard]] bool append_string(std::uint64_t id, std::span<const std::uint8_t> text) noexcept;
   void take_snapshot(Snapshot& snapshot) noexcept;
   [[nodiscard]] bool copy_chunk(Snapshot& snapshot, std::uint32_t number, int& error) noexcept;
@@ -177,6 +185,7 @@ class Store {
   std::uint32_t chunk_size_ = 0;
   std::uint32_t most_chunks_ = 0;  // 0: no bound
   std::uint64_t keep_ticks_ = 0;
+  std::atomic<bool> metadata_full_ = false;
   std::uint64_t sequence_ = 0;
   std::uint64_t sealed_events_ = 0;  // in sealed chunks
   std::uint32_t last_thread_ = 0;

@@ -98,6 +98,12 @@ bool Store::copy_chunk(Snapshot& snapshot, std::uint32_t number, int& error) noe
   return true;
 }
 
+base::FileId Store::file_id() noexcept {
+  if (!cursors_.same_process()) return {};
+  const base::Holding holding(lock_);
+  return state_ != State::idle ? file_.id() : base::FileId{};
+}
+
 int Store::dump(int file) noexcept {
   if (!cursors_.same_process()) return ECHILD;
   Snapshot snapshot;

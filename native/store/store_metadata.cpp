@@ -24,7 +24,10 @@ std::uint8_t* Store::reserve_metadata(std::size_t size) noexcept {
   }
   if (metadata_.chunk != kNoChunk) seal(metadata_.chunk, metadata_.word);
   metadata_.chunk = take_chunk(format::ChunkClass::metadata, nullptr, 0, 0);
-  if (metadata_.chunk == kNoChunk) return nullptr;
+  if (metadata_.chunk == kNoChunk) {
+    metadata_full_.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
   format::ChunkHeader& header = *chunks_.at(metadata_.chunk).mapped;
   metadata_.next = reinterpret_cast<std::uint8_t*>(&header + 1);
   metadata_.end = metadata_.next + capacity();
@@ -41,10 +44,10 @@ void Store::commit_metadata(std::uint8_t* end) noexcept {
 }
 
 // A name that finds no room is tried once, and counted once.
-std::uint64_t Store::write_string(std::uint32_t ref) noexcept {
+std::uint64_t Store::write_string(std::uint32_t recording, std::uint32_t ref) noexcept {
   if (ref == base::BytePool::kNone || !cursors_.same_process()) return 0;
   const base::Holding holding(lock_);
-  if (state_ != State::on) return 0;
+  if (state_ != State::on || recording != last_generation_) return 0;
   std::atomic<std::uint32_t>* written = written_.ensure(ref);
   const std::uint32_t generation = last_generation_;
   const std::uint32_t lost = ~generation;
@@ -59,6 +62,15 @@ std::uint64_t Store::write_string(std::uint32_t ref) noexcept {
   if (!done) ++header_->names_lost;
   if (written != nullptr) written->store(done ? generation : lost, std::memory_order_release);
   return done ? std::uint64_t{ref} + 1 : 0;
+}
+
+bool Store::refuses_names(std::uint32_t recording) noexcept {
+  if (!metadata_full_.load(std::memory_order_relaxed) || !cursors_.same_process()) return false;
+  const base::Holding holding(lock_);
+  if (state_ != State::on || recording != last_generation_) return true;
+  if (!metadata_full_.load(std::memory_order_relaxed)) return false;
+  ++header_->names_lost;
+  return true;
 }
 
 bool Store::append_string(std::uint64_t id, std::span<const std::uint8_t> text) noexcept {

@@ -24,35 +24,38 @@ void on_thread_end(void*) {
   store().this_thread_ends();
 }
 
-pthread_key_t make_key() noexcept {
-  pthread_key_t key = 0;
-  return pthread_key_create(&key, on_thread_end) == 0 ? key : ~pthread_key_t{0};
-}
+pthread_key_t end_key;
+bool has_end_key = false;  // both written once, under the store's lock, before the first cursor
 
 // Outside the store's lock: the C library may allocate for it. Any value will do.
 void watch_end_of_thread() noexcept {
-  static const pthread_key_t key = make_key();
-  if (key != ~pthread_key_t{0} && pthread_getspecific(key) == nullptr) {
-    pthread_setspecific(key, &detail::the_store);
+  if (has_end_key && pthread_getspecific(end_key) == nullptr) {
+    pthread_setspecific(end_key, &detail::the_store);
   }
 }
 
 // Which thread this was when it ended: another destructor may still write.
 struct Identity {
   std::uint32_t generation, thread;
+  std::uint64_t spans, events, chunks;
 };
-thread_local constinit Identity last_identity = {0, 0};
+thread_local constinit Identity last_identity = {};
 
 }  // namespace
 
-Cursor* Store::refill(Cursor* cursor, std::size_t size, std::uint64_t events) noexcept {
+void Store::prepare_for_ends_of_threads() noexcept {
+  if (!has_end_key) has_end_key = pthread_key_create(&end_key, on_thread_end) == 0;
+}
+
+Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
+                      std::uint64_t events) noexcept {
   if (cursor != nullptr) cursor->leave();
   size = std::max(size, format::kLongestCompact);  // what enter() asks for
   for (;;) {
     if (!cursors_.same_process()) return nullptr;
     {
       const base::Holding holding(lock_);
-      if (state_ == State::idle) return nullptr;
+      if (state_ == State::idle || recording != last_generation_) return nullptr;
       cursor = own(cursor, true);
       Reason reason = header_->reason;
       if (state_ == State::on) {
@@ -88,9 +91,13 @@ Cursor* Store::own(Cursor* cursor, bool known) noexcept {
   new (cursor) Cursor{};
   cursor->next_free = next_free;
   cursor->generation = last_generation_;
+  cursor->chunk = kNoChunk;
   cursor->os_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
   if (last_identity.generation == last_generation_) {
     cursor->thread = last_identity.thread;
+    cursor->spans = last_identity.spans;
+    cursor->events = last_identity.events;
+    cursor->chunks = last_identity.chunks;
     return cursor;
   }
   cursor->thread = claim_introduced(cursor->os_id);
@@ -162,7 +169,7 @@ bool Store::give_chunk(Cursor& cursor) noexcept {
   deltas.time = chunks_.at(index).mapped->start_ticks;
   attach(cursor, index, 0, deltas);
   if (cursor.lost_events != 0) {
-    std::uint8_t* end = format::Lost::encode(cursor.next, cursor.deltas, base::ticks(),
+    std::uint8_t* end = format::Lost::encode(cursor.next(), cursor.deltas, base::ticks(),
                                              cursor.lost_reason, cursor.lost_events);
     cursor.commit(end, 0);
     cursor.lost_events = 0;
@@ -172,7 +179,7 @@ bool Store::give_chunk(Cursor& cursor) noexcept {
 
 // What is left of an ended thread's chunk will do for a thread that has just begun.
 bool Store::give_parked(Cursor& cursor) noexcept {
-  if (parked_count_ == 0 || cursor.events != 0) return false;
+  if (parked_count_ == 0 || cursor.chunk != kNoChunk) return false;
   const Parked parked = parked_[--parked_count_];
   format::Deltas deltas = parked.deltas;
   format::ChunkHeader& header = *chunks_.at(parked.chunk).mapped;
@@ -194,9 +201,10 @@ void Store::attach(Cursor& cursor, std::uint32_t chunk, std::uint64_t word,
   cursor.chunk = chunk;
   ++cursor.chunks;
   cursor.committed = &info.mapped->committed;
-  cursor.word = cursor.taken_word = word;
+  cursor.word = word;
+  cursor.taken_word = word;
   cursor.deltas = deltas;
-  cursor.next = payload + Committed::from(word).bytes;
+  cursor.place = payload + Committed::from(word).bytes;
   cursor.limit.store(payload + capacity() - format::kLongestCompact + 1, std::memory_order_relaxed);
 }
 
@@ -206,8 +214,8 @@ void Store::detach(Cursor& cursor) noexcept {
   if (cursor.committed == nullptr) return;
   cursor.events += cursor.events_in_chunk();
   cursor.committed = nullptr;
-  cursor.next = nullptr;
-  seal(cursor.chunk, cursor.word);
+  cursor.place = nullptr;
+  seal(cursor.chunk, cursor.committed_word());
 }
 
 void Store::this_thread_ends() noexcept {
@@ -222,14 +230,15 @@ void Store::this_thread_ends() noexcept {
     append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
       return format::ThreadEnd::encode(out, deltas, base::ticks(), cursor.thread, events);
     });
-    last_identity = {cursor.generation, cursor.thread};
-    const bool worth_keeping =
-        cursor.committed != nullptr && Committed::from(cursor.word).bytes < capacity() * 3 / 4;
+    last_identity = {cursor.generation, cursor.thread, cursor.spans, events, cursor.chunks};
+    const bool worth_keeping = cursor.committed != nullptr &&
+                               Committed::from(cursor.committed_word()).bytes < capacity() * 3 / 4;
     if (state_ == State::on && worth_keeping && parked_count_ < kMostParked) {
       ChunkInfo& chunk = chunks_.at(cursor.chunk);
       chunk.owner = nullptr;
-      chunk.handed_over = Committed::from(cursor.word).events;
-      parked_[parked_count_++] = {cursor.chunk, chunk.sequence, cursor.word, cursor.deltas};
+      chunk.handed_over = Committed::from(cursor.committed_word()).events;
+      parked_[parked_count_++] = {cursor.chunk, chunk.sequence, cursor.committed_word(),
+                                  cursor.deltas};
     } else {
       detach(cursor);
     }

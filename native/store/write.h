@@ -14,13 +14,15 @@
 namespace whence::store {
 
 // encode(cursor, now) -> end writes a record of kind R in at most kLongestCompact bytes at
-// cursor.next. The time of the record, or 0.
+// cursor.next, for this recording. The time of the record, or 0. A cursor that has a limit belongs
+// to the recording that is on, and any other goes the slow way: no check is needed here.
 template <class R, class Encode>
-[[gnu::always_inline]] inline std::uint64_t write(Encode&& encode) noexcept {
+[[gnu::always_inline]] inline std::uint64_t write(std::uint32_t generation,
+                                                  Encode&& encode) noexcept {
   constexpr std::uint64_t kEvents = R::kKind.event ? format::kOneEvent : 0;
   Cursor* cursor = detail::this_cursor;
   if (cursor == nullptr || !cursor->enter()) [[unlikely]] {
-    cursor = store().refill(cursor, format::kLongestCompact, kEvents >> 32);
+    cursor = store().refill(generation, cursor, format::kLongestCompact, kEvents >> 32);
     if (cursor == nullptr) return 0;
   }
   const std::uint64_t now = base::ticks();
@@ -30,13 +32,13 @@ template <class R, class Encode>
 
 // The same for records with a body of any size that fits into a chunk: encode(out) -> end.
 template <class Encode>
-inline bool write_body(std::size_t size, Encode&& encode) noexcept {
+inline bool write_body(std::uint32_t generation, std::size_t size, Encode&& encode) noexcept {
   Cursor* cursor = detail::this_cursor;
   if (cursor == nullptr || !cursor->enter() || !cursor->has_room(size)) [[unlikely]] {
-    cursor = store().refill(cursor, size, 0);
+    cursor = store().refill(generation, cursor, size, 0);
     if (cursor == nullptr) return false;
   }
-  cursor->commit(encode(cursor->next), 0);
+  cursor->commit(encode(cursor->next()), 0);
   return true;
 }
 

@@ -16,7 +16,7 @@ def pack(file: int, path: str, keep: int = 0) -> bool:
     """
     if sys.is_finalizing():
         return False
-    beside = f"{path}.{os.getpid()}.packing"
+    beside = f"{path}.{os.urandom(4).hex()}.packing"
     try:
         copy = _create(beside)
     except OSError:
@@ -30,9 +30,18 @@ def pack(file: int, path: str, keep: int = 0) -> bool:
     except Exception:  # noqa: BLE001
         _remove(beside)
         return False
+    except BaseException:
+        _remove(beside)
+        raise
     finally:
         os.close(copy)
     return True
+
+
+def prepare() -> None:
+    """Import what packing needs. Without it recordings stay as they are."""
+    with contextlib.suppress(ImportError):
+        from whence import _zstd  # noqa: F401, PLC0415
 
 
 def _create(path: str) -> int:

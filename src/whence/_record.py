@@ -19,10 +19,14 @@ DEFAULT_CHUNK = 256 * 1024
 SMALLEST_CHUNK = 4096
 LARGEST_CHUNK = 16 * 1024 * 1024
 MOST_DUMPS = 16  # of its own accord
+_FILE_EXISTS = 17  # the errno; the module is not imported for it
 _FEWEST_CHUNKS = 64  # in a ring, so that what is lost at a time is a small part of it
+
+_MOST_NUMBERS = 10_000  # of files beside each other
 
 _lock = RLock()  # start, stop and dump take turns
 _current: "record | None" = None
+_process = os.getpid()  # whose the two are
 _watching = False
 
 
@@ -53,7 +57,7 @@ class record:  # noqa: N801
         dump_on: "Iterable[str]" = (),
         chunk_size: int | str | None = None,
     ) -> None:
-        self._wanted = None if path is None else os.fspath(path)
+        self._wanted = None if path is None else os.fsdecode(path)
         self._overwrite = overwrite
         self._gc = gc
         self._keep = 0 if keep is None else _units.nanoseconds(keep, "keep")
@@ -62,7 +66,7 @@ class record:  # noqa: N801
         self._pack = pack
         self._triggers = _make_triggers(dump_on)
         self._last: dict[str, Any] = {}  # status, once it has stopped
-        self._dumps = 0
+        self._dumps: list[str] = []  # that it made of its own accord
         self.path: str | None = None
 
     def start(self) -> "Self":
@@ -73,11 +77,14 @@ class record:  # noqa: N801
         on, and ``reason`` says what.
         """
         global _current
+        _detach_if_forked()
         with _lock:
             if _current is not None:
                 message = f"already recording to {_current.path}; stop() that first"
                 raise RuntimeError(message)
-            self._last, self._dumps = {}, 0
+            if self._pack:
+                _prepare_to_pack()
+            self._last, self._dumps = {}, []
             self.path = self._open_file()
             if self._last:
                 return self
@@ -86,32 +93,35 @@ class record:  # noqa: N801
                 self._tell()
                 self._put_hooks_in()
             except BaseException:
-                self.stop()
-                os.unlink(self.path)  # noqa: PTH108
+                self._give_up()
                 raise
         return self
 
     def stop(self) -> None:
         """End the recording and close its file; once is enough, twice is no error."""
         global _current
+        _detach_if_forked()
         with _lock:
             if _current is not self:
                 return
-            self._take_hooks_out()
-            _current = None
-            file = _core.stop_recording()
-            self._last = {**_core.recording_status(), "state": "idle"}
-            self._finish(file)
+            try:
+                self._take_hooks_out()
+            finally:
+                _current = None
+                file = _core.stop_recording()
+                self._last = {**_core.recording_status(), "state": "idle"}
+                self._finish(file)
 
     def dump(self, path: "Path", *, overwrite: bool = False) -> None:
         """Write a copy of what the recording holds now; it goes on meanwhile."""
+        _detach_if_forked()
         with _lock:
             if _current is not self:
                 message = "there is nothing to dump: this recording is not running"
                 raise RuntimeError(message)
             _core.dump_recording(os.fsencode(path), overwrite)
             if self._pack:
-                _pack_path(os.fspath(path))
+                _pack_path(os.fsdecode(path))
 
     @property
     def state(self) -> str:
@@ -146,10 +156,15 @@ class record:  # noqa: N801
 
         @functools.wraps(function)
         def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
-            if _current is self:
+            with _lock:
+                outermost = _current is not self
+                if outermost:
+                    self.start()
+            try:
                 return function(*args, **kwargs)
-            with self:
-                return function(*args, **kwargs)
+            finally:
+                if outermost:
+                    self.stop()
 
         return wrapper
 
@@ -161,8 +176,7 @@ class record:  # noqa: N801
 
     def _open_file(self) -> str:
         """Make the file. A name of our own choosing gives way to one that is there."""
-        number = 1
-        while True:
+        for number in range(1, _MOST_NUMBERS):
             path = self._wanted or _default_path(number)
             try:
                 error = _core.start_recording(
@@ -174,13 +188,16 @@ class record:  # noqa: N801
                 )
             except FileExistsError as problem:
                 if self._wanted is None and not self._overwrite:
-                    number += 1
                     continue
                 message = f"{path} is there already: pass overwrite=True to replace it"
+                if self._overwrite:
+                    message = f"{path} is no file that could be replaced"
                 raise FileExistsError(problem.errno, message) from None
             if error:
                 self._last = {"state": "ended", "reason": _reason(error)}
             return os.path.abspath(path)  # noqa: PTH100
+        message = "there are too many recordings here: give this one a name"
+        raise FileExistsError(message)
 
     def _tell(self) -> None:
         """Facts about the program: its name, not its arguments."""
@@ -216,28 +233,44 @@ class record:  # noqa: N801
         _hooks.ignore_gc()
 
     def _dump_by_itself(self, why: str) -> None:
-        """Leave a copy beside the file. Nothing that goes wrong here may be heard."""
-        if self._dumps >= MOST_DUMPS or not _lock.acquire(blocking=False):
+        """Leave a copy beside the file, to be packed later.
+
+        What goes wrong with that is not heard of. There is no ``try`` for it: that
+        would catch what a signal handler of the program's raises in here, too.
+        """
+        if len(self._dumps) >= MOST_DUMPS or not _lock.acquire(blocking=False):
             return
         try:
             if _current is self and self.path is not None:
-                self._dumps += 1
                 _core.mark(f"dump: {why}")
                 stem = self.path.removesuffix(".whence")
-                self.dump(f"{stem}-dump-{self._dumps}.whence")
-        except Exception:  # noqa: BLE001, S110
-            pass
+                for number in range(len(self._dumps) + 1, _MOST_NUMBERS):
+                    path = f"{stem}-dump-{number}.whence"
+                    error = _core.try_dump(os.fsencode(path), False)  # noqa: FBT003
+                    if error != _FILE_EXISTS:
+                        break
+                self._dumps.append("" if error else path)
         finally:
             _lock.release()
 
     def _finish(self, file: int) -> None:
-        if file < 0:
-            return
+        """Pack what is closed now: the recording, and the copies that it made."""
         try:
-            if self._pack and self.path is not None:
+            if self._pack:
+                for path in filter(None, self._dumps):
+                    _pack_path(path)
+            if self._pack and self.path is not None and file >= 0:
                 _pack(file, self.path, self._keep)
         finally:
-            os.close(file)
+            if file >= 0:
+                os.close(file)
+
+    def _give_up(self) -> None:
+        """Stop before it has begun, and leave nothing behind."""
+        self._pack = False
+        self.stop()
+        if self.path is not None and os.path.exists(self.path):  # noqa: PTH110
+            os.unlink(self.path)  # noqa: PTH108
 
 
 def _make_triggers(dump_on: "Iterable[str]") -> "Triggers | None":
@@ -281,6 +314,16 @@ def _reason(error: int) -> str:
     return names.get(error, "memory" if error == errno.ENOMEM else "io")
 
 
+def _prepare_to_pack() -> None:
+    """Import what packing needs, now.
+
+    A child that is forked while a thread imports it could never import it.
+    """
+    from whence import _packing  # noqa: PLC0415
+
+    _packing.prepare()
+
+
 def _pack(file: int, path: str, keep: int = 0) -> None:
     from whence import _packing  # noqa: PLC0415
 
@@ -288,7 +331,10 @@ def _pack(file: int, path: str, keep: int = 0) -> None:
 
 
 def _pack_path(path: str) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return  # somebody was faster, and has taken it away
     try:
         _pack(file, path)
     finally:
@@ -308,14 +354,24 @@ def _watch_process() -> None:
 
 
 def _stop_at_exit() -> None:
-    if _current is not None:
-        _current.stop()
+    """Stop, and wait for a stop() that another thread is in."""
+    _detach_if_forked()
+    with _lock:
+        if _current is not None:
+            _current.stop()
+
+
+def _detach_if_forked() -> None:
+    """Notice a fork that Python was not told of."""
+    if os.getpid() != _process:
+        _detach()
 
 
 def _detach() -> None:
     """In a forked child: nothing is recorded here, and no hook of ours is left."""
-    global _current, _lock
+    global _current, _lock, _process
     _lock = RLock()
+    _process = os.getpid()
     recorder, _current = _current, None
     if recorder is not None:
         recorder._last = {}  # noqa: SLF001

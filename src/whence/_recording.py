@@ -63,6 +63,32 @@ class Events(Generic[Item]):
         return f"<{self._what} of {self._path}>"
 
 
+class _File:
+    """An open file, and how its chunks are unpacked.
+
+    The native reader holds it, and iterators hold that: so a file stays open as long as
+    anybody reads from it, and no longer.
+    """
+
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def __call__(self, packed: bytes, size: int) -> bytes:
+        plain: bytes = _zstd(self._path).unpack(packed, size)
+        return plain
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Recording:
     """A recording, as ``whence.open()`` gives it.
 
@@ -75,30 +101,24 @@ class Recording:
 
     def __init__(self, path: str, file: int) -> None:
         self._path = path
-        self._file = -1
-        self._reader = _core.Reader(file, lambda *packed: _zstd(path).unpack(*packed))
+        self._file = _File(path, file)
+        self._reader = _core.Reader(file, self._file)
         reason = _explain(self._reader.header())
         if reason is not None:
+            self.close()
             message = f"{path} {reason}"
             raise RecordingError(message)
-        self._file = file  # from here on it is ours to close
 
     def close(self) -> None:
         """Close the file. What was read from it stays valid."""
         self._reader.close()
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_file", -1) >= 0:
-            os.close(self._file)
 
     def __repr__(self) -> str:
         return f"<whence.Recording {self._path}>"
@@ -193,10 +213,10 @@ def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001
     file = os.open(name, flags)
     try:
         _expect_regular_file(name, file)
-        return Recording(name, file)
     except BaseException:
         os.close(file)
         raise
+    return Recording(name, file)
 
 
 def _expect_regular_file(name: str, file: int) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     Dump = Callable[[str], None]
 
+# Whoever asks for a dump on one of these does not mean to end the program by it.
+_FREE_TO_USE = {signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGCONT}
+_FREE_TO_USE |= {signal.SIGURG, signal.SIGWINCH}
+
 
 class Triggers:
     """What was asked for, checked; ``put_in`` and ``take_out`` the hooks for it."""
@@ -63,18 +67,23 @@ class Triggers:
             self._watch_spans(dump)
 
     def take_out(self) -> None:
+        """Take the hooks out; one that must stay only passes on what it gets."""
         while self._undo:
             self._undo.pop()()
 
     def _watch_exceptions(self, dump: "Dump") -> None:
         def watch(module: "Any") -> None:
             before = module.excepthook
+            on = True
 
             def hook(*args: "Any") -> None:
-                dump("exception")
+                if on:
+                    dump("exception")
                 before(*args)
 
             def undo() -> None:
+                nonlocal on
+                on = False
                 if module.excepthook is hook:
                     module.excepthook = before
 
@@ -86,15 +95,30 @@ class Triggers:
 
     def _watch_signal(self, number: signal.Signals, dump: "Dump") -> None:
         before = signal.getsignal(number)
+        if not callable(before) and _core.has_handler(number):
+            message = (
+                f"{number.name} has a handler that Python knows nothing of: "
+                "choose another signal"
+            )
+            raise ValueError(message)
+        on = True
 
         def handler(*args: "Any") -> None:
-            dump(number.name)
+            if on:
+                dump(number.name)
             if callable(before):
                 before(*args)
+            elif before == signal.SIG_DFL and number not in _FREE_TO_USE:
+                signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
 
         def undo() -> None:
+            nonlocal on
+            on = False
+            if threading.current_thread() is not threading.main_thread():
+                return  # only that may; the handler passes on what it gets
             if signal.getsignal(number) is handler:
-                signal.signal(number, signal.SIG_DFL if before is None else before)
+                signal.signal(number, before)
 
         signal.signal(number, handler)
         self._undo.append(undo)

@@ -1,5 +1,6 @@
 // rude.cpp: an extension that captures and records where it is least convenient. Built against whence.h like
 // any user's.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <whence.h>
@@ -324,8 +325,32 @@ PyObject* span_across_threads(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// fork() without Python knowing. The child writes events and exits; its status, or -1 if it took
-// longer than ten seconds.
+// A child's status, or -1 if it took longer than ten seconds; then it is killed.
+int wait_for(pid_t child) {
+  int status = -1;
+  for (int tries = 0; tries < 10'000; ++tries) {
+    if (waitpid(child, &status, WNOHANG) != 0) return status;
+    usleep(1000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  return -1;
+}
+
+// fork() without Python knowing, and both sides go on in Python.
+PyObject* fork_quietly(PyObject*, PyObject*) {
+  const pid_t child = fork();
+  return PyLong_FromLong(child);
+}
+
+PyObject* wait_for_child(PyObject*, PyObject* child) {
+  const auto number = static_cast<pid_t>(PyLong_AsLong(child));
+  int status;
+  Py_BEGIN_ALLOW_THREADS status = wait_for(number);
+  Py_END_ALLOW_THREADS return PyLong_FromLong(status);
+}
+
+// fork() without Python knowing. The child writes events and exits; its status.
 PyObject* raw_fork(PyObject*, PyObject*) {
   const pid_t child = fork();
   if (child == 0) {
@@ -334,12 +359,7 @@ PyObject* raw_fork(PyObject*, PyObject*) {
     whence->capture(WHENCE_PYTHON, 0, WHENCE_NO_LIMIT);
     _exit(whence->recording() ? 1 : 0);
   }
-  int status = -1;
-  for (int tries = 0; tries < 10'000 && waitpid(child, &status, WNOHANG) == 0; ++tries) {
-    usleep(1000);
-    status = -1;
-  }
-  return PyLong_FromLong(status);
+  return PyLong_FromLong(wait_for(child));
 }
 
 PyMethodDef methods[] = {
@@ -360,6 +380,8 @@ PyMethodDef methods[] = {
     {"record_everything", record_everything, METH_NOARGS, nullptr},
     {"span_across_threads", span_across_threads, METH_NOARGS, nullptr},
     {"raw_fork", raw_fork, METH_NOARGS, nullptr},
+    {"fork_quietly", fork_quietly, METH_NOARGS, nullptr},
+    {"wait", wait_for_child, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

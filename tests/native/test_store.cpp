@@ -1,5 +1,6 @@
 // test_store.cpp: what threads write is in the file, in order, and what is not is counted.
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,13 +112,14 @@ Found read_back(const std::string& path) {
 std::uint64_t named(const char* text) {
   const auto ref = base::names().intern(
       std::span(reinterpret_cast<const std::uint8_t*>(text), std::strlen(text)));
-  return store::store().string(ref);
+  return store::store().string(store::store().generation(), ref);
 }
 
 bool count(std::uint64_t name, std::int64_t value) {
-  return store::write<format::Counter>([&](store::Cursor& cursor, std::uint64_t now) {
-           return format::Counter::encode(cursor.next, cursor.deltas, now, name, value);
-         }) != 0;
+  return store::write<format::Counter>(
+             store::store().generation(), [&](store::Cursor& cursor, std::uint64_t now) {
+               return format::Counter::encode(cursor.next(), cursor.deltas, now, name, value);
+             }) != 0;
 }
 
 void produce(int threads, std::int64_t each) {
@@ -256,6 +258,54 @@ TEST(a_child_writes_nothing_and_the_parent_goes_on) {
   CHECK(found.good && found.events == 2 && found.values.begin()->second.back() == 2);
 }
 
+TEST(a_thread_may_be_cancelled_while_it_writes) {
+  const std::string path = start("cancelled", {.chunk_size = 4096});
+  for (int round = 0; round < 20; ++round) {
+    pthread_t thread;
+    const auto forever = [](void*) -> void* {
+      const std::uint64_t name = named("number");
+      for (std::int64_t n = 1;; ++n) {
+        count(name, n);
+        if (n % 1000 == 0) pthread_testcancel();
+      }
+    };
+    CHECK(pthread_create(&thread, nullptr, forever, nullptr) == 0);
+    usleep(1000);
+    pthread_cancel(thread);
+    CHECK(pthread_join(thread, nullptr) == 0);
+  }
+  finish();
+  CHECK(read_back(path).good);
+}
+
+TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
+  const std::string path = start("stuck");
+  std::atomic<bool> inside = false;
+  std::vector<std::thread> pool;
+  for (int i = 0; i < 3; ++i) {
+    pool.emplace_back([&] {
+      const std::uint64_t name = named("number");
+      count(name, 1);
+      store::write<format::Counter>(
+          store::store().generation(), [&](store::Cursor& cursor, std::uint64_t now) {
+            inside = true;
+            sleep(3);
+            return format::Counter::encode(cursor.next(), cursor.deltas, now, name, 2);
+          });
+    });
+  }
+  while (!inside) usleep(100);
+  usleep(10'000);
+  const std::uint64_t before = base::nanoseconds(CLOCK_MONOTONIC);
+  finish();
+  CHECK(base::nanoseconds(CLOCK_MONOTONIC) - before < 2'500'000'000u);
+  Found found = read_back(path);
+  CHECK(found.good && found.header.state == format::FileState::ended && found.events == 3);
+  for (std::thread& thread : pool) thread.join();
+  found = read_back(path);
+  CHECK(found.good && found.header.produced == 0 && found.events == 6);
+}
+
 TEST(an_existing_file_stays_unless_told_and_links_are_not_followed) {
   const std::string path = folder() + "/precious", link = folder() + "/link";
   close(open(path.c_str(), O_WRONLY | O_CREAT, 0644));
@@ -265,7 +315,7 @@ TEST(an_existing_file_stays_unless_told_and_links_are_not_followed) {
   CHECK(store::store().start({.path = "/nowhere/at/all"}) == ENOENT);
   CHECK(access((folder() + "/target").c_str(), F_OK) != 0);
   CHECK(contents(path).empty());
-  CHECK(!store::store().active());
+  CHECK(store::store().generation() == 0);
 }
 
 TEST(small_bodies_fill_a_chunk_to_its_end) {
@@ -274,9 +324,9 @@ TEST(small_bodies_fill_a_chunk_to_its_end) {
   const std::uint8_t tags[100] = {};
   for (std::size_t n = 1; n <= 20'000; ++n) {
     const std::span<const std::uint8_t> some(tags, n % 100);
-    CHECK(store::write_body(format::body_size(n, some.size()), [&](std::uint8_t* out) {
-      return format::SpanTags::encode(out, n, some);
-    }));
+    CHECK(store::write_body(
+        store::store().generation(), format::body_size(n, some.size()),
+        [&](std::uint8_t* out) { return format::SpanTags::encode(out, n, some); }));
     if (n % 7 == 0) CHECK(count(name, static_cast<std::int64_t>(n / 7)));
   }
   finish();
@@ -286,11 +336,12 @@ TEST(small_bodies_fill_a_chunk_to_its_end) {
 
 TEST(a_record_larger_than_a_chunk_is_refused) {
   const std::string path = start("large", {.chunk_size = 4096});
-  CHECK(!store::write_body(5000, [](std::uint8_t* out) { return out; }));
+  CHECK(
+      !store::write_body(store::store().generation(), 5000, [](std::uint8_t* out) { return out; }));
   const std::string text(100'000, 'x');
   const auto ref = base::names().intern(
       std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
-  CHECK(store::store().string(ref) == ref + 1);
+  CHECK(store::store().string(store::store().generation(), ref) == ref + 1);
   finish();
   CHECK(read_back(path).good);
 }

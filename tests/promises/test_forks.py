@@ -119,6 +119,48 @@ def test_a_child_that_goes_on_after_fork_records_nothing_and_leaves_no_hooks(tmp
         assert [thread.name for thread in recording.threads] == ["MainThread"]
 
 
+def test_a_child_that_python_was_not_told_of_goes_on_in_python(tmp_path, rude):
+    """Its hooks have not run, and somebody may have held the recorder's lock."""
+    path = tmp_path / "parent.whence"
+    outcome = runner.run(
+        f"""
+        import os, sys, threading, whence
+        sys.path.insert(0, {str(Path(rude.__file__).parent)!r})
+        import rude
+        held, done = threading.Event(), threading.Event()
+        recorder = whence.record({str(path)!r}).start()
+
+        def hold():
+            with whence._record._lock:
+                held.set()
+                done.wait()
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        child = rude.fork_quietly()
+        if child == 0:
+            whence.mark("child")
+            recorder.stop()
+            with whence.record(sys.argv[1], pack=False):
+                whence.mark("own")
+            os._exit(0)
+        assert rude.wait(child) == 0
+        done.set()
+        thread.join()
+        recorder.stop()
+        print("fine")
+        """,
+        str(tmp_path / "child"),
+    )
+    assert outcome == runner.Outcome(0, "fine\n", "")
+    with whence.open(path) as recording:
+        assert [r for r in recording if r.kind == "mark"] == []
+    with whence.open(tmp_path / "child") as recording:
+        (mark,) = [r for r in recording if r.kind == "mark"]
+        assert mark.fields["name"] == "own"
+
+
 def test_the_file_is_closed_on_exec(tmp_path):
     outcome = runner.run(
         f"""

@@ -132,3 +132,27 @@ def test_a_ring_that_is_too_small_for_its_threads(tmp_path, rude):
     assert losses.produced == 96_000 == losses.recorded + sum(losses.dropped.values())
     assert set(losses.dropped) <= {"ring", "limit"}
     assert path.stat().st_size <= size
+
+
+def test_a_ring_bounds_the_memory_for_names_too(tmp_path):
+    outcome = runner.run(
+        f"""
+        import whence
+
+        def memory():
+            with open("/proc/self/status") as file:
+                lines = dict(line.split(":", 1) for line in file)
+            return int(lines["RssAnon"].split()[0]) / 1024
+
+        with whence.record({str(tmp_path / "a.whence")!r}, max_size="2MB", pack=False):
+            before = memory()
+            for number in range(500_000):
+                whence.mark(f"a name that nobody has used before, number {{number}}")
+            print(memory() - before < 16)
+        """
+    )
+    assert outcome == runner.Outcome(0, "True\n", "")
+    with whence.open(tmp_path / "a.whence") as recording:
+        losses = recording.losses
+    assert losses.produced == losses.recorded + losses.dropped["ring"] >= 500_000
+    assert losses.names > 400_000

@@ -124,7 +124,14 @@ def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
                 time.sleep(0.005)
         assert recorder.state == "on"
     assert (folder / "a-dump-1.whence").read_text() == "in the way"
-    assert marks(folder / "a-dump-2.whence") == ["dump: span slow"] * 2
+    assert marks(folder / "a-dump-2.whence") == ["dump: span slow"]
+    assert marks(folder / "a-dump-3.whence") == ["dump: span slow"] * 2
+    folder.rename(tmp_path / "moved")
+    with whence.record(tmp_path / "b.whence", dump_on=["span>1ms"]) as recorder:
+        recorder.path = str(folder / "nowhere.whence")
+        with whence.span("slow"):
+            time.sleep(0.005)
+        recorder.path = str(tmp_path / "b.whence")
 
 
 def test_there_is_an_end_to_it(tmp_path, monkeypatch):
@@ -150,3 +157,88 @@ def test_hooks_of_others_stay(tmp_path):
         assert sys.excepthook is theirs
     finally:
         sys.excepthook = before
+
+
+def test_stop_on_another_thread_leaves_a_handler_that_does_nothing(tmp_path):
+    heard = []
+    before = signal.signal(signal.SIGUSR2, lambda *_: heard.append(1))
+    try:
+        recorder = whence.record(tmp_path / "a.whence", dump_on=["SIGUSR2"]).start()
+        thread = threading.Thread(target=recorder.stop)
+        thread.start()
+        thread.join()
+        assert recorder.state == "idle"
+        os.kill(os.getpid(), signal.SIGUSR2)
+        assert heard == [1]
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert dumps(tmp_path) == []
+    assert recorder.recorded == 0
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_that_ends_the_program_still_does(tmp_path, number):
+    path = tmp_path / "a.whence"
+    program = f"""
+import os, signal, time, whence
+{{start}}
+os.kill(os.getpid(), signal.{number})
+time.sleep(1)
+print("survived")
+"""
+    start = f"whence.record({str(path)!r}, dump_on=[{number!r}]).start()"
+    outcome = runner.run(program.format(start=start))
+    expected = runner.run(program.format(start="pass"))
+    assert (outcome.status, outcome.out) == (expected.status, "")
+    assert outcome.status < 0
+    assert marks(dumps(tmp_path)[0]) == [f"dump: {number}"]
+
+
+def test_a_signal_that_somebody_handles_in_c_is_left_to_them(tmp_path):
+    outcome = runner.run(
+        f"""
+        import faulthandler, signal, sys, whence
+        faulthandler.register(signal.SIGUSR1, file=sys.stdout)
+        try:
+            whence.record({str(tmp_path / "a.whence")!r}, dump_on=["SIGUSR1"]).start()
+        except ValueError as error:
+            print(error)
+        signal.raise_signal(signal.SIGUSR1)
+        """
+    )
+    assert outcome.status == 0
+    assert outcome.out.startswith("SIGUSR1 has a handler that Python knows nothing of")
+    assert "most recent call first" in outcome.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_it_dumps_is_not_lost(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(whence._core, "try_dump", interrupted)
+    with whence.record(tmp_path / "a.whence", dump_on=["span>1ms"]) as recorder:
+        with pytest.raises(KeyboardInterrupt), whence.span("slow"):
+            time.sleep(0.005)
+        assert recorder.state == "on"
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_a_daemon_thread_that_dumps_while_the_program_exits(tmp_path, turn):
+    outcome = runner.run(
+        f"""
+        import threading, time, whence
+        path = {str(tmp_path / "a.whence")!r}
+        whence.record(path, dump_on=["span>1ms"], max_size="4MB").start()
+
+        def slow():
+            while True:
+                with whence.span("slow"):
+                    time.sleep(0.002)
+
+        for _ in range(4):
+            threading.Thread(target=slow, daemon=True).start()
+        time.sleep(0.02 + {turn} / 100)
+        """
+    )
+    assert outcome == runner.Outcome(0, "", "")

@@ -226,8 +226,25 @@ class TestSpans:
         with span, span:
             pass
 
+    def test_whose_name_is_no_plain_str_make_no_cycle(self):
+        class Name(str):
+            __slots__ = ("__weakref__", "span")
+
+        name = Name("x")
+        name.span = whence.span(name)
+        watch = weakref.ref(name)
+        del name
+        assert watch() is None
+
+
+def refuse_what_is_no_number():
+    for wrong in ("1", None, [], 1j):
+        with pytest.raises(TypeError, match="must be a number"):
+            whence.counter("value", wrong)
+
 
 def test_counters_take_numbers(recorded):
+    refuse_what_is_no_number()  # whether anything is recorded or not
     values = [0, -1, 2**63 - 1, -(2**63), 2**70, 10**400, -(10**400), 0.1, math.inf]
     values += [True, -0.0, 1e-300]
 
@@ -235,9 +252,7 @@ def test_counters_take_numbers(recorded):
         for value in values:
             whence.counter("value", value)
         whence.counter("nan", math.nan)
-        for wrong in ("1", None, []):
-            with pytest.raises(TypeError, match="must be a number"):
-                whence.counter("value", wrong)
+        refuse_what_is_no_number()
         with pytest.raises(TypeError, match="a name must be a str"):
             whence.counter(1, 1)
         with pytest.raises(TypeError, match="a name and a value"):
@@ -343,6 +358,37 @@ class TestThreads:
         first, second = ([f.name for f in stack.frames] for stack in stacks)
         assert first == second
         assert threading.Thread._bootstrap_inner is before
+
+    def test_that_write_after_their_end_are_the_same(self, recorded):
+        class Late:
+            def __del__(self):
+                whence.mark("late")
+                with whence.span("late"):
+                    pass
+
+        def work(local):
+            local.late = Late()
+            with whence.span("early"):
+                whence.mark("early")
+
+        def program():
+            for _ in range(3):
+                thread = threading.Thread(target=work, args=[threading.local()])
+                thread.start()
+                thread.join()
+
+        recording = recorded(program)
+        assert len(recording.threads) == 4
+        spans = [(s.thread, s.name, s.open) for s in recording.spans]
+        assert sorted(spans) == sorted(
+            (thread.id, name, False)
+            for thread in recording.threads[1:]
+            for name in ("early", "late")
+        )
+        numbers = [
+            (r.thread, r.fields["span"]) for r in recording if r.kind == "span_begin"
+        ]
+        assert len(set(numbers)) == len(numbers) == 6
 
     def test_many_short_ones_share_their_space(self, recorded):
         def program():

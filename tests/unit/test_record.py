@@ -67,6 +67,48 @@ def test_a_decorator_records_each_outermost_call(here):
     assert marks(second) == ["depth 0"]
 
 
+def test_a_decorated_function_may_run_in_many_threads(tmp_path):
+    gate = threading.Barrier(4)
+    errors = []
+
+    @whence.record(tmp_path / "a.whence", overwrite=True)
+    def work():
+        gate.wait(10)
+
+    def guarded():
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_what_is_found_out_for_one_recording_does_not_get_into_another(tmp_path):
+    first = whence.record(tmp_path / "1.whence", gc=False)
+    second = whence.record(tmp_path / "2.whence", gc=False)
+
+    class Restarts:
+        def __float__(self):
+            first.stop()
+            second.start()
+            return 1.0
+
+    with first:
+        whence.counter("a name of the first", Restarts())
+    second.stop()
+    with whence.open(second.path) as recording:
+        assert [counter.name for counter in recording.counters] == [
+            "a name of the first"
+        ]
+        assert recording.losses.names == 0
+
+
 def test_an_exception_passes_and_the_recording_is_closed(tmp_path):
     path = tmp_path / "a.whence"
 
@@ -158,6 +200,54 @@ class TestFile:
             with pytest.raises(FileExistsError):
                 recorder.start()
         assert target.read_text() == "precious"
+
+    def test_that_cannot_be_made_leaves_the_old_one(self, tmp_path, faults):
+        """With overwrite=True the new one takes the place of a file when it is good."""
+        import errno
+
+        path = tmp_path / "a.whence"
+        path.write_text("precious")
+        for call in ("fallocate", "mmap", "rename", "identify", "open"):
+            faults.arm(0, 2**40, errno.ENOSPC, call)
+            try:
+                with whence.record(path, overwrite=True) as recorder:
+                    assert recorder.state == "ended"
+            finally:
+                faults.disarm()
+            assert path.read_text() == "precious", call
+            assert list(tmp_path.iterdir()) == [path], call
+
+    def test_a_failing_dump_leaves_the_old_one(self, tmp_path, faults):
+        import errno
+
+        copy = tmp_path / "copy.whence"
+        copy.write_text("precious")
+        with whence.record(tmp_path / "a.whence") as recorder:
+            faults.arm(3, 2**40, errno.ENOSPC, "pwrite")
+            faults.arm(0, 2**40, errno.ENOSPC, "pwrite")
+            try:
+                with pytest.raises(OSError, match="No space left"):
+                    recorder.dump(copy, overwrite=True)
+            finally:
+                faults.disarm()
+            assert copy.read_text() == "precious"
+            with pytest.raises(OSError, match="busy"):
+                recorder.dump(recorder.path, overwrite=True)
+            whence.mark("still there")
+        assert marks(tmp_path / "a.whence") == ["still there"]
+        assert len(list(tmp_path.iterdir())) == 2
+
+    def test_only_files_are_replaced(self, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with pytest.raises(FileExistsError, match="no file that could be replaced"):
+            whence.record(pipe, overwrite=True).start()
+        assert pipe.is_fifo()
+        with pytest.raises(ValueError, match="null"):
+            whence.record(tmp_path / "a\0b").start()
+        with whence.record(os.fsencode(tmp_path / "bytes.whence")):
+            pass
+        assert whence.open(tmp_path / "bytes.whence").info.closed
 
     def test_needs_a_folder(self, tmp_path):
         with pytest.raises(FileNotFoundError):
@@ -365,3 +455,43 @@ def test_busy_daemon_threads_at_exit_do_no_harm(tmp_path, turn):
     with whence.open(path) as recording:
         losses = recording.losses
     assert losses.produced == losses.recorded + sum(losses.dropped.values())
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_daemon_threads_with_names_of_their_own_at_exit(tmp_path, stopped):
+    """A thread that is ended in Python is unwound through the hook, without the GIL."""
+    for _ in range(3):
+        outcome = runner.run(
+            f"""
+            import threading, time, whence
+            path = {str(tmp_path / "a.whence")!r}
+            recorder = whence.record(path, overwrite=True).start()
+
+            def work(number):
+                threading.current_thread().name = f"renamed {{number}} {{time.time()}}"
+                while True:
+                    time.sleep(0.0001)
+
+            for number in range(20):
+                threading.Thread(target=work, args=[number], daemon=True).start()
+            time.sleep(0.02)
+            if {stopped}:
+                recorder.stop()
+            """
+        )
+        assert outcome == runner.Outcome(0, "", "")
+
+
+def test_reading_keeps_the_file_open_as_long_as_somebody_reads(tmp_path):
+    path = tmp_path / "a.whence"
+    with whence.record(path, gc=False):
+        for number in range(3):
+            whence.counter("number", number)
+    before = len(os.listdir("/proc/self/fd"))
+    assert [counter.value for counter in whence.open(path).counters] == [0, 1, 2]
+    records = iter(whence.open(path))
+    counters = whence.open(path).counters
+    assert sum(1 for record in records if record.kind == "counter") == 3
+    assert len(list(counters)) == len(list(counters)) == 3
+    del records, counters
+    assert len(os.listdir("/proc/self/fd")) == before
