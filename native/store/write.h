@@ -4,7 +4,7 @@
 // Allocates: never; the slow path takes a chunk, by mmap.
 // Fails by: 0; the event is then counted under its reason.
 //
-// Budget: the clock, and about 25 instructions for a mark: find this thread's cursor, say that it
+// Budget: the clock, and about 40 instructions for a mark: find this thread's cursor, say that it
 // is busy, compare for room, encode, publish the length. No lock, no loop but the varints'.
 #pragma once
 

@@ -4,7 +4,7 @@ import os
 import sys
 from _thread import RLock
 
-from whence import _core, _units
+from whence import _chunk_size, _core, _units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
 
     Path = str | os.PathLike[str]
 
-DEFAULT_CHUNK = 256 * 1024
-SMALLEST_CHUNK = 4096
-LARGEST_CHUNK = 16 * 1024 * 1024
 MOST_DUMPS = 16  # of its own accord
 _FILE_EXISTS = 17  # the errno; the module is not imported for it
-_FEWEST_CHUNKS = 64  # in a ring, so that what is lost at a time is a small part of it
 
 _MOST_NUMBERS = 10_000  # of files beside each other
 
@@ -62,7 +58,7 @@ class record:  # noqa: N801
         self._gc = gc
         self._keep = 0 if keep is None else _units.nanoseconds(keep, "keep")
         self._max_size = 0 if max_size is None else _units.size(max_size, "max_size")
-        self._chunk_size = _chunk_size(chunk_size, self._max_size)
+        self._chunk_size = _chunk_size.choose(chunk_size, self._max_size)
         self._pack = pack
         self._triggers = _make_triggers(dump_on)
         self._last: dict[str, Any] = {}  # status, once it has stopped
@@ -279,27 +275,6 @@ def _make_triggers(dump_on: "Iterable[str]") -> "Triggers | None":
     from whence._triggers import Triggers  # noqa: PLC0415
 
     return Triggers(dump_on)
-
-
-def _chunk_size(wanted: int | str | None, max_size: int) -> int:
-    """Return a multiple of the page size, small enough for a ring of that size."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    if wanted is None:
-        fitting = max_size // _FEWEST_CHUNKS // page * page
-        chosen = min(DEFAULT_CHUNK, fitting) if max_size else DEFAULT_CHUNK
-        chosen = max(chosen, page)
-    else:
-        chosen = _units.size(wanted, "chunk_size")
-        if not SMALLEST_CHUNK <= chosen <= LARGEST_CHUNK or chosen % page:
-            message = (
-                f"chunk_size must be a multiple of {page} from {SMALLEST_CHUNK} to "
-                f"{LARGEST_CHUNK} bytes, not {wanted!r}"
-            )
-            raise ValueError(message)
-    if max_size and max_size < page + 4 * chosen:
-        message = f"max_size must be at least {page + 4 * chosen} bytes, not {max_size}"
-        raise ValueError(message)
-    return chosen
 
 
 def _default_path(number: int) -> str:
