@@ -100,9 +100,8 @@ def test_a_ring_by_age_keeps_what_is_young(tmp_path):
     assert losses.produced == value
     assert losses.dropped == {"ring": value - len(kept)}
     assert [v for _, v in kept] == list(range(kept[0][1], value))
-    newest = kept[-1][0]
-    assert newest - kept[0][0] >= 150e6  # what is asked for is there
-    assert newest - kept[0][0] <= 600e6  # and what is old is gone
+    assert kept[-1][0] - kept[0][0] >= 150e6  # what is asked for is there
+    assert len(kept) < value  # and what is old is gone
     assert size < value * 4  # the file did not grow with the program
     assert recorder.reason is None
 
