@@ -15,7 +15,7 @@ define ready
 	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".$(if $(2),[$(2)])"
 endef
 
-.PHONY: help demo test promises test-all test-others check format sanitize fuzz bench clean
+.PHONY: help demo test promises test-all test-others check format sanitize races fuzz bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,13 @@ sanitize:  ## the tests with AddressSanitizer, UndefinedBehaviorSanitizer and lo
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc WHENCE_SANITIZED=1 \
 	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging" --kills 20 --forks 20
+
+races:  ## the native tests with ThreadSanitizer
+	$(call ready,$(ENV),)
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/races -G Ninja -DWHENCE_NATIVE_TESTS=ON -DWHENCE_RACES=ON \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >/dev/null
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/races --target native_tests
+	setarch -R build/races/native_tests
 
 FUZZ_SECONDS ?= 20
 
