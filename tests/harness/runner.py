@@ -1,6 +1,7 @@
 """Child processes with a time limit, compared with a run that has no recorder."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -29,11 +30,12 @@ def run(code, *args, timeout=60, env=None, cwd=None):
         text=True,
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(TESTS), **(env or {})},
+        start_new_session=True,
     )
     try:
         out, err = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        child.send_signal(6)  # faulthandler tells where
+        os.killpg(child.pid, signal.SIGABRT)  # faulthandler tells where
         out, err = child.communicate()
         message = f"still running after {timeout} s:\n{out}\n{err}"
         raise AssertionError(message) from None

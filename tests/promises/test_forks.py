@@ -1,5 +1,6 @@
 """A forked child never hangs, and never writes into its parent's recording."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ def wait(child):
         if done:
             return status
         time.sleep(0.001)
+    os.kill(child, 9)
     return "hangs"
 
 for number in range(forks // 2):
@@ -69,6 +71,10 @@ os._exit(0)  # with all threads still writing
 """
 
 
+@pytest.mark.skipif(
+    bool(os.environ.get("WHENCE_SANITIZED")),
+    reason="AddressSanitizer's allocator can stay locked in a forked child",
+)
 @pytest.mark.timeout(1800)
 def test_forks_from_a_process_with_16_busy_threads(request, tmp_path, rude):
     path, page_path = tmp_path / "parent.whence", tmp_path / "page"
@@ -79,7 +85,7 @@ def test_forks_from_a_process_with_16_busy_threads(request, tmp_path, rude):
         page=str(page_path),
         forks=request.config.getoption("--forks"),
     )
-    outcome = runner.run(code, timeout=1200)
+    outcome = runner.run(code, timeout=600)
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out == "parent recorded on True\n"
     numbered.check(path, page.published(16))
