@@ -17,20 +17,15 @@ thread_local std::uint32_t held_ranks = 0;  // bit r: this thread holds a lock o
 }
 #endif
 
-namespace {
-
-constexpr int kYields = 100;
-
-void wait(int rounds) noexcept {
-  if (rounds < kYields) {
+void back_off(int round) noexcept {
+  constexpr int kYields = 100;
+  if (round < kYields) {
     sched_yield();
   } else {
     const timespec moment = {0, 50'000};
     nanosleep(&moment, nullptr);
   }
 }
-
-}  // namespace
 
 void Lock::acquire() noexcept {
 #ifdef WHENCE_CHECKED
@@ -40,8 +35,8 @@ void Lock::acquire() noexcept {
 #endif
   int cancel_state = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-  for (int rounds = 0; taken_.exchange(true, std::memory_order_acquire);) {
-    while (taken_.load(std::memory_order_relaxed)) wait(++rounds);
+  for (int round = 0; taken_.exchange(true, std::memory_order_acquire);) {
+    while (taken_.load(std::memory_order_relaxed)) back_off(round++);
   }
   cancel_state_ = cancel_state;
 }

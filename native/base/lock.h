@@ -14,6 +14,9 @@
 
 namespace whence::base {
 
+// One round of waiting for another thread: yields, and after many rounds short sleeps.
+void back_off(int round) noexcept;
+
 // A thread that holds a lock may only take one of a higher rank.
 enum class Rank : std::uint8_t { codes = 1, bytes = 2, stacks = 3, memo = 4, store = 5 };
 

@@ -35,7 +35,7 @@ int identify(int file, FileId* id) {
 
 }  // namespace
 
-constinit System system = {open_file, ::close, ::unlink, ::rename, reserve,  ::ftruncate, size_of,
+constinit System system = {open_file, ::close, ::unlink, ::rename, reserve,  size_of,
                            identify,  ::pread, ::pwrite, ::mmap,   ::munmap, ::madvise};
 
 int write_all(int file, const void* data, std::size_t size, off_t offset) noexcept {

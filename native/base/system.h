@@ -26,7 +26,6 @@ struct System {
   int (*unlink)(const char* path);
   int (*rename)(const char* from, const char* to);
   int (*fallocate)(int file, off_t offset, off_t length);
-  int (*ftruncate)(int file, off_t length);
   int (*fstat_size)(int file, off_t* size);
   int (*identify)(int file, FileId* id);
   ssize_t (*pread)(int file, void* data, std::size_t size, off_t offset);

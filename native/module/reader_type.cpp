@@ -216,14 +216,9 @@ PyObject* stack(PyObject* object, PyObject* number) {
 }
 
 Ref<> totals_dict(const Reading& reading, const read::Totals& totals) {
-  Ref<> dropped(PyDict_New()), problems(PyList_New(0));
+  const Ref<> dropped = counts_by_reason(totals.dropped);
+  const Ref<> problems(PyList_New(0));
   if (!dropped || !problems) return {};
-  for (std::size_t i = 0; i < format::kReasons; ++i) {
-    if (totals.dropped[i] == 0) continue;
-    const Ref<> count(PyLong_FromUnsignedLongLong(totals.dropped[i]));
-    const char* name = format::reason_name(static_cast<format::Reason>(i));
-    if (!count || PyDict_SetItemString(dropped.get(), name, count.get()) < 0) return {};
-  }
   for (const read::Problem& problem : totals.problems.list()) {
     const Ref<> item(
         Py_BuildValue("Ks", static_cast<unsigned long long>(problem.offset), problem.what));
@@ -245,7 +240,7 @@ PyObject* totals(PyObject* object, PyObject*) try {
   if (reading == nullptr) return nullptr;
   read::Totals counted;
   {
-    const Busy released(as_reader(object));
+    const Busy busy(as_reader(object));
     counted = read::count(reading->source);
   }
   return counted.aborted ? nullptr : totals_dict(*reading, counted).release();
@@ -266,7 +261,7 @@ PyObject* rewrite(PyObject* object, PyObject* args) try {
   options.keep = keep;
   read::Rewritten done;
   {
-    const Busy released(as_reader(object));
+    const Busy busy(as_reader(object));
     done = read::rewrite(reading->source, file, options);
   }
   if (done.aborted) return nullptr;

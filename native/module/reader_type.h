@@ -1,6 +1,6 @@
 // reader_type.h: _core.Reader, a recording that is being read, and its iterators.
 //
-// Threads: holders of the GIL; counting and rewriting let it go meanwhile.
+// Threads: holders of the GIL, which unpacking may let go meanwhile.
 // Allocates: what native/read/ says, and Python objects. Fails by: Python's error.
 #pragma once
 
@@ -30,7 +30,7 @@ struct ReaderObject {
   Py_buffer buffer;  // of a recording in memory; `obj` is nullptr if there is none
   PyObject* unpack;
   Reading* reading;  // nullptr once closed, and after a failure
-  int busy;          // how many calls use it with the GIL let go
+  int busy;          // how many calls are under way: they may run Python
 };
 
 [[nodiscard]] inline ReaderObject* as_reader(PyObject* object) noexcept {

@@ -53,6 +53,17 @@ Ref<> decode_text(std::string_view text) noexcept {
   return Ref<>(PyUnicode_DecodeUTF8(text.data(), size, "replace"));
 }
 
+Ref<> counts_by_reason(std::span<const std::uint64_t, format::kReasons> counts) noexcept {
+  Ref<> dict(PyDict_New());
+  for (std::size_t i = 0; dict && i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const Ref<> count(PyLong_FromUnsignedLongLong(counts[i]));
+    const char* name = format::reason_name(static_cast<format::Reason>(i));
+    if (!count || PyDict_SetItemString(dict.get(), name, count.get()) < 0) return {};
+  }
+  return dict;
+}
+
 Ref<> RecordObjects::text(std::uint64_t id) {
   const auto cached = texts_.find(id);
   if (cached != texts_.end()) return Ref<>::borrow(cached->second.get());

@@ -11,11 +11,16 @@
 
 #include "cpython/ref.h"
 #include "format/decode.h"
+#include "format/file.h"
 #include "read/names.h"
 #include "read/spans.h"
 #include "read/timeline.h"
 
 namespace whence::module {
+
+// The counts that are not 0, by the names of their reasons.
+[[nodiscard]] cpython::Ref<> counts_by_reason(
+    std::span<const std::uint64_t, format::kReasons> counts) noexcept;
 
 class RecordObjects {
  public:

@@ -9,6 +9,7 @@
 
 #include "base/system.h"
 #include "cpython/ref.h"
+#include "module/record_objects.h"
 #include "probes/name.h"
 #include "session/recorder.h"
 #include "store/store.h"
@@ -47,7 +48,7 @@ PyObject* start_recording(PyObject*, PyObject* args) {
   options.keep = keep;
   const int error = session::start(options);
   if (error != 0 && session::is_users_error(error)) return raise_os_error(error, path);
-  return PyLong_FromLong(error);
+  return Py_BuildValue("z", error != 0 ? format::reason_name(store::reason_of(error)) : nullptr);
 }
 
 PyObject* tell(PyObject*, PyObject* args) {
@@ -90,13 +91,7 @@ PyObject* try_dump(PyObject*, PyObject* args) {
 PyObject* recording_status(PyObject*, PyObject*) {
   const store::Status status = store::store().status();
   constexpr const char* kStates[] = {"idle", "on", "ended"};
-  Ref<> dropped(PyDict_New());
-  for (std::size_t i = 0; dropped && i < format::kReasons; ++i) {
-    if (status.dropped[i] == 0) continue;
-    const Ref<> count(PyLong_FromUnsignedLongLong(status.dropped[i]));
-    const char* name = format::reason_name(static_cast<format::Reason>(i));
-    if (!count || PyDict_SetItemString(dropped.get(), name, count.get()) < 0) return nullptr;
-  }
+  Ref<> dropped = counts_by_reason(status.dropped);
   if (!dropped) return nullptr;
   const bool ended = status.reason != format::Reason::none;
   return Py_BuildValue("{ss sz si sK sN sK sK}", "state",

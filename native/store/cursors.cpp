@@ -2,7 +2,6 @@
 #include "store/cursors.h"
 
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/pages.h"
 #include "base/system.h"
 
@@ -115,14 +115,9 @@ std::uint64_t end_of_patience() noexcept {
 }
 
 bool wait_until_idle(const Cursor& cursor, std::uint64_t deadline) noexcept {
-  for (int rounds = 0; cursor.busy.load(std::memory_order_acquire) != 0; ++rounds) {
+  for (int round = 0; cursor.busy.load(std::memory_order_acquire) != 0; ++round) {
     if (base::nanoseconds(CLOCK_MONOTONIC) > deadline) return false;
-    if (rounds < 100) {
-      sched_yield();
-    } else {
-      const timespec moment = {0, 50'000};
-      nanosleep(&moment, nullptr);
-    }
+    base::back_off(round);
   }
   return true;
 }

@@ -1,7 +1,7 @@
 // file.h: the file of a recording: made safely, grown before it is touched, mapped in pieces.
 //
 // Threads: one at a time, under the store's lock.
-// Allocates: by mmap. Paths are put together on the stack.
+// Allocates: by mmap.
 // Fails by: an errno, 0 if all went well; reason_of() says what it means for the recording.
 #pragma once
 

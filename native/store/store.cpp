@@ -206,7 +206,7 @@ Status Store::status() noexcept {
     for (std::uint32_t i = 0; i < chunks_.count(); ++i)
       status.recorded += chunks_.at(i).handed_over;
   }
-  std::memcpy(status.dropped, header_->dropped.data(), sizeof status.dropped);
+  status.dropped = header_->dropped;
   status.dropped[static_cast<std::size_t>(Reason::ring)] += header_->journal.after;
   status.names_lost = header_->names_lost;
   status.bytes = header_->header_size + std::uint64_t{chunks_.count()} * chunk_size_;

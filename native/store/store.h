@@ -12,6 +12,7 @@
 // There is one store, and it is never destroyed: threads that are late find it whole.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,7 @@ struct Status {
   format::Reason reason;
   int error;
   std::uint64_t recorded;
-  std::uint64_t dropped[format::kReasons];
+  std::array<std::uint64_t, format::kReasons> dropped;
   std::uint64_t names_lost;
   std::uint64_t bytes;  // of the file
 };
@@ -118,7 +119,6 @@ class Store {
   // What a thread that ended has left of its chunk.
   struct Parked {
     std::uint32_t chunk;
-    std::uint64_t sequence;
     std::uint64_t word;
     format::Deltas deltas;
   };

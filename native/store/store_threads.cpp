@@ -237,8 +237,7 @@ void Store::this_thread_ends() noexcept {
       ChunkInfo& chunk = chunks_.at(cursor.chunk);
       chunk.owner = nullptr;
       chunk.handed_over = Committed::from(cursor.committed_word()).events;
-      parked_[parked_count_++] = {cursor.chunk, chunk.sequence, cursor.committed_word(),
-                                  cursor.deltas};
+      parked_[parked_count_++] = {cursor.chunk, cursor.committed_word(), cursor.deltas};
     } else {
       detach(cursor);
     }

@@ -18,7 +18,7 @@ def pack(file: int, path: str, keep: int = 0) -> bool:
         return False
     beside = f"{path}.{os.urandom(4).hex()}.packing"
     try:
-        copy = _create(beside)
+        copy = create(beside)
     except OSError:
         return False
     try:
@@ -44,7 +44,8 @@ def prepare() -> None:
         from whence import _zstd  # noqa: F401, PLC0415
 
 
-def _create(path: str) -> int:
+def create(path: str) -> int:
+    """Open a new file, its owner's alone, never through a symbolic link."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o600)
 

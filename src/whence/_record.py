@@ -175,7 +175,7 @@ class record:  # noqa: N801
         for number in range(1, _MOST_NUMBERS):
             path = self._wanted or _default_path(number)
             try:
-                error = _core.start_recording(
+                reason = _core.start_recording(
                     os.fsencode(path),
                     self._overwrite,
                     self._chunk_size,
@@ -189,8 +189,8 @@ class record:  # noqa: N801
                 if self._overwrite:
                     message = f"{path} is no file that could be replaced"
                 raise FileExistsError(problem.errno, message) from None
-            if error:
-                self._last = {"state": "ended", "reason": _reason(error)}
+            if reason is not None:
+                self._last = {"state": "ended", "reason": reason}
             return os.path.abspath(path)  # noqa: PTH100
         message = "there are too many recordings here: give this one a name"
         raise FileExistsError(message)
@@ -263,10 +263,9 @@ class record:  # noqa: N801
 
     def _give_up(self) -> None:
         """Stop before it has begun, and leave nothing behind."""
-        self._pack = False
-        self.stop()
         if self.path is not None and os.path.exists(self.path):  # noqa: PTH110
             os.unlink(self.path)  # noqa: PTH108
+        self.stop()
 
 
 def _make_triggers(dump_on: "Iterable[str]") -> "Triggers | None":
@@ -280,13 +279,6 @@ def _make_triggers(dump_on: "Iterable[str]") -> "Triggers | None":
 def _default_path(number: int) -> str:
     suffix = "" if number == 1 else f"-{number}"
     return f"whence-{os.getpid()}{suffix}.whence"
-
-
-def _reason(error: int) -> str:
-    import errno  # noqa: PLC0415
-
-    names = {errno.ENOSPC: "disk", errno.EDQUOT: "quota", errno.EFBIG: "file_limit"}
-    return names.get(error, "memory" if error == errno.ENOMEM else "io")
 
 
 def _prepare_to_pack() -> None:

@@ -20,9 +20,8 @@ std::atomic<long> calls = 0;  // since arm(), of the calls that count
 long first = 0, last = -1;    // these fail
 int error = 0;
 int only = -1;  // the number of the one function that counts; -1: all do
-const char* const kNames[] = {"open",      "close",      "unlink",   "rename", "fallocate",
-                              "ftruncate", "fstat_size", "identify", "pread",  "pwrite",
-                              "mmap",      "munmap",     "madvise"};
+const char* const kNames[] = {"open",     "close", "unlink", "rename", "fallocate", "fstat_size",
+                              "identify", "pread", "pwrite", "mmap",   "munmap",    "madvise"};
 
 bool fails(int function) {
   if (only >= 0 && function != only) return false;
@@ -50,33 +49,30 @@ System make_failing() {
   failing.fallocate = [](int file, off_t offset, off_t length) {
     return fails(4) ? -1 : real.fallocate(file, offset, length);
   };
-  failing.ftruncate = [](int file, off_t length) {
-    return fails(5) ? -1 : real.ftruncate(file, length);
-  };
   failing.fstat_size = [](int file, off_t* size) {
-    return fails(6) ? -1 : real.fstat_size(file, size);
+    return fails(5) ? -1 : real.fstat_size(file, size);
   };
   failing.identify = [](int file, whence::base::FileId* id) {
-    return fails(7) ? -1 : real.identify(file, id);
+    return fails(6) ? -1 : real.identify(file, id);
   };
   failing.pread = [](int file, void* data, size_t size, off_t offset) -> ssize_t {
-    if (!fails(8)) return real.pread(file, data, size, offset);
+    if (!fails(7)) return real.pread(file, data, size, offset);
     return error == kShort ? real.pread(file, data, size / 2 + 1, offset) : -1;
   };
   failing.pwrite = [](int file, const void* data, size_t size, off_t offset) -> ssize_t {
-    if (!fails(9)) return real.pwrite(file, data, size, offset);
+    if (!fails(8)) return real.pwrite(file, data, size, offset);
     return error == kShort ? real.pwrite(file, data, size / 2 + 1, offset) : -1;
   };
   failing.mmap = [](void* at, size_t size, int protection, int flags, int file, off_t offset) {
-    return fails(10) ? MAP_FAILED : real.mmap(at, size, protection, flags, file, offset);
+    return fails(9) ? MAP_FAILED : real.mmap(at, size, protection, flags, file, offset);
   };
   failing.munmap = [](void* at, size_t size) {
-    const bool bad = fails(11);
+    const bool bad = fails(10);
     const int result = real.munmap(at, size);
     return bad ? -1 : result;
   };
   failing.madvise = [](void* at, size_t size, int advice) {
-    return fails(12) ? -1 : real.madvise(at, size, advice);
+    return fails(11) ? -1 : real.madvise(at, size, advice);
   };
   return failing;
 }
@@ -86,7 +82,7 @@ PyObject* arm(PyObject*, PyObject* args) {
   const char* function = nullptr;
   if (!PyArg_ParseTuple(args, "lli|z", &first, &last, &error, &function)) return nullptr;
   only = -1;
-  for (int i = 0; function != nullptr && i < 13; ++i) {
+  for (int i = 0; function != nullptr && i < 12; ++i) {
     if (strcmp(function, kNames[i]) == 0) only = i;
   }
   if (function != nullptr && only < 0) return PyErr_Format(PyExc_ValueError, "no such call");

@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from whence import _recording
+from whence import _packing, _recording
 from whence.cli._terminal import say
 
 TYPE_CHECKING = False
@@ -53,8 +53,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _write(recording: _recording.Recording, out: Path, *, pack: bool) -> dict[str, Any]:
     """Write a file that did not exist; leave none behind if that fails."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    file = os.open(out, flags, 0o600)
+    file = _packing.create(str(out))
     try:
         totals = _recording.rewrite(recording, file, pack=pack)
         os.fsync(file)
