@@ -62,6 +62,8 @@ std::uint64_t Decoder::resolve(Field type, std::uint64_t raw) noexcept {
     case Field::signed_: return static_cast<std::uint64_t>(base::unzigzag(raw));
     case Field::span: return deltas_.span + static_cast<std::uint64_t>(base::unzigzag(raw));
     case Field::address: return deltas_.address += static_cast<std::uint64_t>(base::unzigzag(raw));
+    case Field::generator:
+      return deltas_.generator += static_cast<std::uint64_t>(base::unzigzag(raw));
     case Field::real: return __builtin_bswap64(raw);
     default: return raw;
   }
@@ -72,7 +74,7 @@ void Decoder::take_over(const Record& record) noexcept {
     deltas_.span = record.values[1];
   } else if (record.code == Owner::kKind.code) {
     thread_ = static_cast<std::uint32_t>(record.values[1]);
-    deltas_.span = deltas_.address = 0;
+    deltas_.span = deltas_.address = deltas_.generator = 0;
   }
 }
 

@@ -36,6 +36,13 @@ using base::put_varint;
   return put_varint(out, base::zigzag(delta));
 }
 
+[[gnu::always_inline]] inline std::uint8_t* put_generator(std::uint8_t* out, Deltas& deltas,
+                                                          std::uint64_t generator) noexcept {
+  const auto delta = static_cast<std::int64_t>(generator - deltas.generator);
+  deltas.generator = generator;
+  return put_varint(out, base::zigzag(delta));
+}
+
 [[nodiscard]] inline std::uint64_t real_to_bits(double value) noexcept {
   return __builtin_bswap64(std::bit_cast<std::uint64_t>(value));
 }

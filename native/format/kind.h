@@ -16,16 +16,17 @@
 namespace whence::format {
 
 enum class Field : std::uint8_t {
-  number,    // as it is
-  signed_,   // zigzag
-  real,      // the bits of a double, bytes reversed: round values are short
-  time,      // ticks since the record before it in the chunk, or since the chunk's start
-  duration,  // ticks
-  span,      // zigzag, relative to the span begun last in the chunk
-  address,   // zigzag, relative to the address before it in the chunk
-  string,    // the number of a string; 0: none, or lost
-  code,      // the number of a code entry
-  stack,     // the number of a stack
+  number,     // as it is
+  signed_,    // zigzag
+  real,       // the bits of a double, bytes reversed: round values are short
+  time,       // ticks since the record before it in the chunk, or since the chunk's start
+  duration,   // ticks
+  span,       // zigzag, relative to the span begun last in the chunk
+  address,    // zigzag, relative to the address before it in the chunk
+  generator,  // zigzag, relative to the generator before it in the chunk
+  string,     // the number of a string; 0: none, or lost
+  code,       // the number of a code entry
+  stack,      // the number of a stack
   thread,
   task,
   reason,
@@ -62,6 +63,7 @@ struct Deltas {
   std::uint64_t time = 0;
   std::uint64_t span = 0;
   std::uint64_t address = 0;
+  std::uint64_t generator = 0;
 };
 
 // The longest record without a body: a kind byte and six varints of ten bytes, rounded up.

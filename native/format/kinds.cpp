@@ -5,6 +5,8 @@
 #include "format/records/call.h"
 #include "format/records/code.h"
 #include "format/records/counter.h"
+#include "format/records/exception.h"
+#include "format/records/frames.h"
 #include "format/records/gc.h"
 #include "format/records/handle.h"
 #include "format/records/info.h"
@@ -19,15 +21,18 @@ namespace whence::format {
 namespace {
 
 constexpr std::array kAll = {
-    &Return::kKind,      &Unwind::kKind,     &Yield::kKind,       &CReturn::kKind,
-    &Call::kKind,        &Resume::kKind,     &Throw::kKind,       &CCall::kKind,
-    &Mark::kKind,        &Counter::kKind,    &RealCounter::kKind, &GcBegin::kKind,
-    &GcEnd::kKind,       &SpanBegin::kKind,  &SpanEnd::kKind,     &SpanError::kKind,
-    &SpanEndAway::kKind, &SpanTags::kKind,   &Thread::kKind,      &ThreadName::kKind,
-    &ThreadEnd::kKind,   &Owner::kKind,      &Task::kKind,        &TaskSwitch::kKind,
-    &String::kKind,      &StringPart::kKind, &Info::kKind,        &Code::kKind,
-    &Stack::kKind,       &Allocation::kKind, &Free::kKind,        &HandleTable::kKind,
-    &HandleEvent::kKind, &Lost::kKind,
+    &Return::kKind,        &Unwind::kKind,        &Yield::kKind,        &CReturn::kKind,
+    &CRaise::kKind,        &Gone::kKind,          &Unstarted::kKind,    &Call::kKind,
+    &Open::kKind,          &GeneratorCall::kKind, &Resume::kKind,       &Throw::kKind,
+    &GeneratorOpen::kKind, &CCall::kKind,         &Folded::kKind,       &Raised::kKind,
+    &Handled::kKind,       &Frames::kKind,        &ThreadFrames::kKind, &CallsOn::kKind,
+    &CallsOff::kKind,      &Mark::kKind,          &Counter::kKind,      &RealCounter::kKind,
+    &GcBegin::kKind,       &GcEnd::kKind,         &SpanBegin::kKind,    &SpanEnd::kKind,
+    &SpanError::kKind,     &SpanEndAway::kKind,   &SpanTags::kKind,     &Thread::kKind,
+    &ThreadName::kKind,    &ThreadEnd::kKind,     &Owner::kKind,        &Task::kKind,
+    &Awaits::kKind,        &String::kKind,        &StringPart::kKind,   &Info::kKind,
+    &Code::kKind,          &Stack::kKind,         &Allocation::kKind,   &Free::kKind,
+    &HandleTable::kKind,   &HandleEvent::kKind,   &Lost::kKind,
 };
 
 constexpr bool fits(const Kind& kind) noexcept {

@@ -25,9 +25,9 @@ struct alignas(64) Cursor {
   std::atomic<std::uint8_t*> place;  // where it would begin
   std::uint64_t* committed;          // in the header of the chunk
   std::atomic<std::uint64_t> word;   // what was committed last
-  format::Deltas deltas;
   std::atomic<std::uint32_t> busy;
   std::uint32_t thread;  // its number in the recording
+  format::Deltas deltas;
 
   // The rest is touched when chunks change hands, under the store's lock, or by the thread itself.
   std::uint64_t spans;        // begun by this thread
@@ -77,6 +77,6 @@ struct alignas(64) Cursor {
   }
 };
 
-static_assert(sizeof(Cursor) == 128);
+static_assert(sizeof(Cursor) == 192);
 
 }  // namespace whence::store

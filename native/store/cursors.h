@@ -46,7 +46,7 @@ class Cursors {
  private:
   static constexpr std::size_t kBlockBytes = 64 * 1024;
   static constexpr std::size_t kPerBlock = kBlockBytes / sizeof(Cursor);
-  static constexpr std::size_t kMostBlocks = 512;  // 170,000 threads at once
+  static constexpr std::size_t kMostBlocks = 512;  // 174,000 threads at once
 
   void barrier() const noexcept;
   void add_free(Cursor* block) noexcept;
