@@ -53,6 +53,11 @@ template <class T>
   return instruction < start ? -1 : static_cast<std::int32_t>(instruction - start);
 }
 
+// Does it belong to a generator, a coroutine or an asynchronous generator?
+[[nodiscard]] inline bool is_generator(const Frame* frame) noexcept {
+  return read_at<std::uint8_t>(frame, kLayout.owner) == kLayout.generator;
+}
+
 // The interpreter's own rule for what a traceback leaves out: frames of its own, and frames that
 // have not reached their first traceable instruction (a generator's frame is complete from the
 // start).

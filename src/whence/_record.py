@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Self
 
+    from whence._calls import NativeCalls
     from whence._triggers import Triggers
 
     Path = str | os.PathLike[str]
@@ -46,16 +47,30 @@ class record:  # noqa: N801
         path: "Path | None" = None,
         *,
         overwrite: bool = False,
+        calls: bool = True,
+        c_calls: bool = False,
+        exceptions: bool = False,
         gc: bool = True,
         keep: float | str | None = None,
         max_size: int | str | None = None,
         pack: bool = True,
         dump_on: "Iterable[str]" = (),
+        include: "Iterable[str]" = (),
+        exclude: "Iterable[str]" = (),
+        max_depth: int | None = None,
         chunk_size: int | str | None = None,
     ) -> None:
         self._wanted = None if path is None else os.fsdecode(path)
         self._overwrite = overwrite
         self._gc = gc
+        self._tracer = _make_tracer(
+            calls=calls,
+            c_calls=c_calls,
+            exceptions=exceptions,
+            include=include,
+            exclude=exclude,
+            max_depth=max_depth,
+        )
         self._keep = 0 if keep is None else _units.nanoseconds(keep, "keep")
         self._max_size = 0 if max_size is None else _units.size(max_size, "max_size")
         self._chunk_size = _chunk_size.choose(chunk_size, self._max_size)
@@ -219,10 +234,14 @@ class record:  # noqa: N801
         _hooks.watch_threads()
         if self._triggers:
             self._triggers.put_in(self._dump_by_itself)
+        if self._tracer:
+            self._tracer.start()
 
     def _take_hooks_out(self) -> None:
         from whence import _hooks  # noqa: PLC0415
 
+        if self._tracer:
+            self._tracer.stop()
         if self._triggers:
             self._triggers.take_out()
         _hooks.ignore_threads()
@@ -274,6 +293,14 @@ def _make_triggers(dump_on: "Iterable[str]") -> "Triggers | None":
     from whence._triggers import Triggers  # noqa: PLC0415
 
     return Triggers(dump_on)
+
+
+def _make_tracer(*, calls: bool, **options: "Any") -> "NativeCalls | None":
+    if not calls:
+        return None
+    from whence._calls import NativeCalls  # noqa: PLC0415
+
+    return NativeCalls(**options)
 
 
 def _default_path(number: int) -> str:
@@ -342,4 +369,6 @@ def _detach() -> None:
     recorder, _current = _current, None
     if recorder is not None:
         recorder._last = {}  # noqa: SLF001
+        if recorder._tracer:  # noqa: SLF001
+            _core.forget_calls()
         recorder._take_hooks_out()  # noqa: SLF001

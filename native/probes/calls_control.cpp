@@ -1,0 +1,107 @@
+// calls_control.cpp: see calls_control.h.
+#include "probes/calls_control.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "cpython/call_source.h"
+#include "format/records/frames.h"
+#include "probes/call_frames.h"
+#include "probes/calls.h"
+#include "stacks/capture.h"
+
+namespace whence::probes {
+namespace {
+
+// What the source of events calls.
+struct Sink {
+  using Frame = cpython::Frame;
+
+  [[gnu::always_inline]] static bool entered(const Frame* frame, const Frame* caller,
+                                             PyCodeObject* code, cpython::Entered how) {
+    return probes::entered(frame, caller, code, how);
+  }
+  [[gnu::always_inline]] static bool left(const Frame* frame, const Frame* caller,
+                                          PyCodeObject* code, cpython::Left how, PyObject*) {
+    return probes::left(frame, caller, code, how);
+  }
+  static CallThread& thread() noexcept { return detail::call_thread; }
+  static void watch_beside(cpython::CallEvents) noexcept {}
+  static void c_called(const Frame*, PyObject*) noexcept {}
+  static void c_left(const Frame*, PyObject*, bool) noexcept {}
+  static void raised(const Frame*, PyObject*, PyObject*) noexcept {}
+  static void handled(const Frame*, PyObject*, PyObject*) noexcept {}
+};
+
+using Source = cpython::CallSource<Sink>;
+
+CallsWanted now;               // guarded by the GIL
+std::uint32_t last_epoch = 0;  // likewise
+bool started = false;
+
+template <class R>
+void tell() noexcept {
+  store::store().write_metadata(format::kLongestCompact,
+                                [](std::uint8_t* out, format::Deltas& deltas) {
+                                  return R::encode(out, deltas, base::ticks());
+                                });
+}
+
+// The frames of all threads are told, and then events come: nothing of ours gives the GIL away in
+// between.
+const char* turn_on() noexcept {
+  const std::uint32_t recording = store::store().generation();
+  if (recording == 0) return "off";
+  CallOptions& options = detail::call_options;
+  options.recording = recording;
+  tell<format::CallsOn>();
+  tell_frames_of_all(recording);
+  if (++last_epoch == CallOptions::kOff) last_epoch = 1;
+  options.mark = recorded_mark(recording);
+  options.max_depth = now.max_depth != 0 ? now.max_depth : CallOptions::kOff;
+  options.epoch = last_epoch;
+  const char* reason = Source::install(now.events);
+  if (reason != nullptr) pause_calls();
+  return reason;
+}
+
+}  // namespace
+
+const char* start_calls(CallsWanted wanted) noexcept {
+  if (!stacks::frames_are_trusted()) return "unknown_layout";
+  set_call_filter(std::move(wanted.filter));
+  now = std::move(wanted);
+  store::store().set_on_new_chunk(tell_frames);
+  const char* reason = turn_on();
+  started = reason == nullptr;
+  return reason;
+}
+
+void pause_calls() noexcept {
+  CallOptions& options = detail::call_options;
+  if (options.epoch == CallOptions::kOff) return;
+  options.epoch = CallOptions::kOff;
+  options.mark = 1;
+  tell<format::CallsOff>();
+  Source::remove();
+}
+
+const char* resume_calls() noexcept {
+  return started && detail::call_options.epoch == CallOptions::kOff ? turn_on() : nullptr;
+}
+
+void stop_calls() noexcept {
+  pause_calls();
+  started = false;
+}
+
+void forget_calls() noexcept {
+  CallOptions& options = detail::call_options;
+  const bool on = options.epoch != CallOptions::kOff;
+  options.epoch = CallOptions::kOff;
+  options.mark = 1;
+  if (on) Source::remove();
+  started = false;
+}
+
+}  // namespace whence::probes
