@@ -10,8 +10,11 @@
 //   bool left(const Frame* frame, const Frame* caller, PyCodeObject* code, Left how,
 //             PyObject* value)
 //        `value`: what it returns or yields; nullptr if it is left by an exception.
-//   void c_called(PyObject* function), c_left(bool by_exception)
-//   void raised(const Frame*, PyObject* exception, offset), handled(...)
+//   void c_called(const Frame* frame, PyObject* callable)
+//   void c_left(const Frame* frame, PyObject* callable, bool by_exception)
+//   void raised(const Frame* frame, PyObject* exception, PyObject* traceback, offset)
+//        in each frame that an exception passes through.
+//   void handled(const Frame* frame, PyObject* exception, offset)
 //
 // `caller` is the frame below, whatever it is; it need not be one that the sink has heard of.
 #pragma once

@@ -16,6 +16,8 @@
 
 #include "cpython/call_events.h"
 #include "cpython/frames.h"
+#include "cpython/thread.h"
+#include "cpython/trace_hooks.h"
 
 namespace whence::cpython {
 
@@ -24,7 +26,7 @@ using EvalFunction = _PyFrameEvalFunction;
 // What a frame's fields say of how it is entered or was left.
 [[nodiscard]] inline const PyGenObject* generator_of(const Frame* frame) noexcept {
   return reinterpret_cast<const PyGenObject*>(reinterpret_cast<const char*>(frame) -
-                                              offsetof(PyGenObject, gi_iframe));
+                                              kLayout.generator_frame);
 }
 [[nodiscard]] inline bool is_suspended(const Frame* frame) noexcept {
   constexpr int kSuspended = -1;
@@ -41,9 +43,19 @@ template <class Sink>
 class EvalHook {
  public:
   static const char* install(CallEvents events) noexcept {
-    return Sink::watch_beside(events), detail::put_evaluation_in(evaluate);
+    wanted_ = events;
+    hook_all_threads(events.c_calls ? profile : nullptr, events.exceptions ? trace : nullptr);
+    return detail::put_evaluation_in(evaluate);
   }
-  static void remove() noexcept { detail::take_evaluation_out(evaluate); }
+  static void remove() noexcept {
+    detail::take_evaluation_out(evaluate);
+    unhook_all_threads(profile, trace);
+    wanted_ = {};
+  }
+  // On a thread that is met for the first time.
+  static void meet_thread(PyThreadState* state) noexcept {
+    hook_thread(state, wanted_.c_calls ? profile : nullptr, wanted_.exceptions ? trace : nullptr);
+  }
 
  private:
   struct Call {
@@ -89,6 +101,42 @@ class EvalHook {
     return result;
   }
 
+  static int profile(PyObject*, PyFrameObject*, int what, PyObject* function) {
+    if (function == nullptr) return 0;
+    const Frame* frame = innermost(calling_state());
+    if (what == PyTrace_C_CALL) {
+      Sink::c_called(frame, function);
+    } else if (what == PyTrace_C_RETURN || what == PyTrace_C_EXCEPTION) {
+      Sink::c_left(frame, function, what == PyTrace_C_EXCEPTION);
+    }
+    return 0;
+  }
+
+  // An exception that was seen in a frame is handled there if the frame goes on with another line,
+  // if only to clean up: that is what later versions call handled, too.
+  static int trace(PyObject*, PyFrameObject*, int what, PyObject* argument) {
+    thread_local constinit const Frame* raised_in = nullptr;
+    thread_local constinit PyObject* raised =
+        nullptr;  // only its type is looked at, while it lives
+    const Frame* frame = innermost(calling_state());
+    PyCodeObject* code = code_of(executable(frame));
+    const std::int64_t offset = offset_in(code, instruction(frame));
+    if (what == PyTrace_EXCEPTION) {
+      PyObject* exception = PyTuple_GET_ITEM(argument, 1);
+      if (!PyExceptionInstance_Check(exception)) return 0;
+      Sink::raised(frame, exception, PyTuple_GET_ITEM(argument, 2), offset);
+      raised_in = frame;
+      raised = exception;
+    } else if (what == PyTrace_LINE && raised_in == frame && raised_in != nullptr) {
+      raised_in = nullptr;
+      PyObject* handled = handled_exception();
+      if (handled != nullptr && handled == raised) Sink::handled(frame, handled, offset);
+    } else if (what == PyTrace_RETURN && raised_in == frame) {
+      raised_in = nullptr;
+    }
+    return 0;
+  }
+
   // Is the generator past the instruction that made it?
   [[nodiscard]] static bool has_begun(const Frame* frame, const PyCodeObject* code) noexcept {
     const auto start = reinterpret_cast<std::uintptr_t>(code->co_code_adaptive);
@@ -108,6 +156,8 @@ class EvalHook {
     thread.passing = before;
     return result;
   }
+
+  static inline CallEvents wanted_ = {};  // guarded by the GIL
 
   static void* continue_elsewhere(void* argument) {
     const Call call = *static_cast<Call*>(argument);

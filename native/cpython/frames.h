@@ -58,6 +58,15 @@ template <class T>
   return read_at<std::uint8_t>(frame, kLayout.owner) == kLayout.generator;
 }
 
+// The frame of a generator, coroutine or asynchronous generator; nullptr for anything else.
+[[nodiscard]] inline const Frame* frame_of_generator(PyObject* object) noexcept {
+  if (!PyCoro_CheckExact(object) && !PyGen_CheckExact(object) && !PyAsyncGen_CheckExact(object)) {
+    return nullptr;
+  }
+  return reinterpret_cast<const Frame*>(reinterpret_cast<const char*>(object) +
+                                        kLayout.generator_frame);
+}
+
 // The interpreter's own rule for what a traceback leaves out: frames of its own, and frames that
 // have not reached their first traceable instruction (a generator's frame is complete from the
 // start).

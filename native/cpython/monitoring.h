@@ -58,6 +58,7 @@ class Monitoring {
     return start_monitoring(callbacks);
   }
   static void remove() noexcept { stop_monitoring(); }
+  static void meet_thread(PyThreadState*) noexcept {}
 
  private:
   using Args = PyObject* const*;
@@ -111,11 +112,12 @@ class Monitoring {
     return none();
   }
   static PyObject* raise(PyObject*, Args args, std::size_t, PyObject*) {
-    Sink::raised(innermost(calling_state()), args[2], args[1]);
+    PyObject* traceback = reinterpret_cast<PyBaseExceptionObject*>(args[2])->traceback;
+    Sink::raised(innermost(calling_state()), args[2], traceback, PyLong_AsLongLong(args[1]));
     return none();
   }
   static PyObject* handled(PyObject*, Args args, std::size_t, PyObject*) {
-    Sink::handled(innermost(calling_state()), args[2], args[1]);
+    Sink::handled(innermost(calling_state()), args[2], PyLong_AsLongLong(args[1]));
     return none();
   }
 };

@@ -25,8 +25,9 @@ PyObject* start_calls(PyObject*, PyObject* args) {
   const char* own;
   int c_calls, exceptions;
   unsigned max_depth;
-  if (!PyArg_ParseTuple(args, "O!O!sppI", &PyTuple_Type, &include, &PyTuple_Type, &exclude, &own,
-                        &c_calls, &exceptions, &max_depth)) {
+  unsigned long long min_duration;
+  if (!PyArg_ParseTuple(args, "O!O!sppIK", &PyTuple_Type, &include, &PyTuple_Type, &exclude, &own,
+                        &c_calls, &exceptions, &max_depth, &min_duration)) {
     return nullptr;
   }
   probes::CallsWanted wanted;
@@ -36,6 +37,7 @@ PyObject* start_calls(PyObject*, PyObject* args) {
   wanted.events.c_calls = c_calls != 0;
   wanted.events.exceptions = exceptions != 0;
   wanted.max_depth = max_depth;
+  wanted.min_duration = min_duration;
   return Py_BuildValue("z", probes::start_calls(std::move(wanted)));
 }
 
@@ -62,7 +64,8 @@ PyObject* forget_calls(PyObject*, PyObject*) {
 
 PyMethodDef call_functions[] = {
     {"start_calls", start_calls, METH_VARARGS,
-     "start_calls($module, include, exclude, own, c_calls, exceptions, max_depth, /)\n--\n\n"},
+     "start_calls($module, include, exclude, own, c_calls, exceptions, max_depth, min_duration, "
+     "/)\n--\n\n"},
     {"pause_calls", pause_calls, METH_NOARGS, "pause_calls($module, /)\n--\n\n"},
     {"resume_calls", resume_calls, METH_NOARGS, "resume_calls($module, /)\n--\n\n"},
     {"stop_calls", stop_calls, METH_NOARGS, "stop_calls($module, /)\n--\n\n"},

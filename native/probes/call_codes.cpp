@@ -42,11 +42,18 @@ stacks::CodeEntry* decided_entry(PyCodeObject* code, std::uint32_t recording) no
   stacks::CodeEntry* entry = codes.entry_of(code);
   if (entry == nullptr) return nullptr;
   const std::uint32_t mark = entry->mark.load(std::memory_order_relaxed);
-  if ((mark & ~1U) == recorded_mark(recording)) return entry;
+  constexpr std::uint32_t kBits = kExcluded | kMakesTasks;
+  if ((mark & ~kBits) == recorded_mark(recording)) return entry;
   const bool wanted = is_wanted(codes.facts(entry->id));
   if (wanted) write_code(recording, *entry);
-  entry->mark.store(recorded_mark(recording) + (wanted ? 0 : 1), std::memory_order_relaxed);
+  entry->mark.store(recorded_mark(recording) | (mark & kMakesTasks) | (wanted ? 0 : kExcluded),
+                    std::memory_order_relaxed);
   return entry;
+}
+
+void watch_returns(PyCodeObject* code) noexcept {
+  stacks::CodeEntry* entry = stacks::store().codes.entry_of(code);
+  if (entry != nullptr) entry->mark.fetch_or(kMakesTasks, std::memory_order_relaxed);
 }
 
 }  // namespace whence::probes

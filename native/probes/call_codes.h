@@ -2,8 +2,8 @@
 //
 // Threads: holders of the GIL. Allocates: at first sight of code. Fails by: code 0, "not known".
 //
-// A decision is a mark on the code's entry: twice the number of the recording if its calls are
-// recorded, which says as well that the recording knows its names; one more if they are not.
+// A decision is a mark on the code's entry: the number of the recording, and two bits. Code whose
+// calls are recorded has neither, which says as well that the recording knows its names.
 #pragma once
 
 #include <Python.h>
@@ -25,9 +25,15 @@ struct CallFilter {
 
 void set_call_filter(CallFilter filter) noexcept;
 
+inline constexpr std::uint32_t kExcluded = 1;    // not recorded
+inline constexpr std::uint32_t kMakesTasks = 2;  // what it returns may be a new task
+
 [[nodiscard]] constexpr std::uint32_t recorded_mark(std::uint32_t recording) noexcept {
-  return 2 * recording;
+  return recording << 2;
 }
+
+// From now on what this code returns is looked at, whether it is recorded or not.
+void watch_returns(PyCodeObject* code) noexcept;
 
 // The entry, decided for this recording; nullptr if there is no room for it: it is recorded as 0.
 [[nodiscard]] stacks::CodeEntry* decided_entry(PyCodeObject* code,
@@ -35,7 +41,10 @@ void set_call_filter(CallFilter filter) noexcept;
 [[nodiscard]] inline bool is_recorded(const stacks::CodeEntry* entry,
                                       std::uint32_t recording) noexcept {
   return entry == nullptr ||
-         entry->mark.load(std::memory_order_relaxed) == recorded_mark(recording);
+         (entry->mark.load(std::memory_order_relaxed) & ~kMakesTasks) == recorded_mark(recording);
+}
+[[nodiscard]] inline bool makes_tasks(const stacks::CodeEntry* entry) noexcept {
+  return entry != nullptr && (entry->mark.load(std::memory_order_relaxed) & kMakesTasks) != 0;
 }
 
 [[nodiscard]] inline stacks::CodeId id_of(const stacks::CodeEntry* entry) noexcept {

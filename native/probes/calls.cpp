@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "cpython/thread.h"
 #include "format/records/frames.h"
 #include "probes/call_frames.h"
 #include "probes/write_stack.h"
@@ -18,6 +19,7 @@ using cpython::Left;
 namespace detail {
 constinit thread_local CallThread call_thread;
 CallOptions call_options;
+void (*on_new_thread)(PyThreadState*) noexcept = nullptr;
 }  // namespace detail
 
 namespace {
@@ -48,43 +50,57 @@ bool meet_thread(CallThread& self) noexcept {
   return self.open.make_room(1);
 }
 
+// Depth counts from the frames that were open when the recording met the thread.
 bool is_deep(const CallThread& self) noexcept {
-  return self.open.depth() >= CallOptions::get(detail::call_options.max_depth);
+  const std::uint32_t most = CallOptions::get(detail::call_options.max_depth);
+  return most != CallOptions::kOff && self.open.depth() >= self.standing + most;
+}
+
+std::uint64_t shortest() noexcept {
+  return detail::call_options.shortest.load(std::memory_order_relaxed);
 }
 
 // Takes frames off that are gone, down to that depth.
 void cut_down(CallThread& self, std::size_t depth) noexcept {
+  if (self.open.depth() > depth) self.folding.flush(recording());
   while (self.open.depth() > depth) {
     if ((self.open.top().frame & kSilent) == 0) write_exit<format::Gone>(recording());
     self.open.pop();
   }
 }
 
-void push_open(CallThread& self, const FoundFrame& found, bool tell) noexcept {
+// How frames that nobody has told of are opened.
+enum class Opening { told, silently, by_throw };
+
+void push_open(CallThread& self, const FoundFrame& found, Opening how) noexcept {
   const bool silent = is_deep(self);
-  if (tell && !silent) {
+  self.folding.flush(recording());
+  if (how != Opening::silently && !silent) {
     if (found.generator) {
       write_entry<format::GeneratorOpen>(recording(), found.code, found.address >> 4);
     } else {
       write_entry<format::Open>(recording(), found.code);
     }
   }
-  self.open.push(found.address | (silent ? kSilent : 0), found.code);
+  // An exception is thrown into a generator through those that delegate to it. They are on the
+  // chain while it runs, and off it again whatever comes of that.
+  const bool delegating = how == Opening::by_throw && found.generator;
+  self.open.push(found.address | (silent ? kSilent : 0) | (delegating ? kDelegating : 0),
+                 found.code);
 }
 
 // Where is that frame among the open ones? 0: not among the innermost.
 std::size_t find_near(CallThread& self, const Frame* frame) noexcept {
   const std::size_t depth = self.open.depth();
   for (std::size_t i = 0; i < kNear && i < depth; ++i) {
-    if ((self.open.at(depth - i).frame & ~kSilent) == address_of(frame)) return depth - i;
+    if ((self.open.at(depth - i).frame & ~kTags) == address_of(frame)) return depth - i;
   }
   return 0;
 }
 
-// Makes the open frames those of the chain that begins with `frame`. With `tell`, what has come and
-// gone is written; else it is up to the caller. False for lack of memory: then they stay as they
-// are.
-bool reconcile(CallThread& self, const Frame* frame, bool tell) noexcept {
+// Makes the open frames those of the chain that begins with `frame`. What has come and gone is
+// written unless that is to be done silently. False for lack of memory: then they stay as they are.
+bool reconcile(CallThread& self, const Frame* frame, Opening how) noexcept {
   FoundFrames chain;
   if (!find_recorded(chain, frame, recording()) || !self.open.make_room(chain.size() + 1)) {
     return false;
@@ -95,31 +111,32 @@ bool reconcile(CallThread& self, const Frame* frame, bool tell) noexcept {
   while (same < depth && same < self.open.depth()) {
     const OpenFrame& open = self.open.at(same + 1);
     const FoundFrame found = from_outermost(same);
-    if ((open.frame & ~kSilent) != found.address || open.code != found.code) break;
+    if ((open.frame & ~kTags) != found.address || open.code != found.code) break;
     ++same;
   }
-  if (tell) {
-    cut_down(self, same);
-  } else {
-    while (self.open.depth() > same) self.open.pop();
-  }
-  for (std::size_t i = same; i < depth; ++i) push_open(self, from_outermost(i), tell);
+  cut_down(self, same);
+  for (std::size_t i = same; i < depth; ++i) push_open(self, from_outermost(i), how);
   return true;
 }
 
 // The thread's frames are known from here on, and told.
 bool adopt(CallThread& self, const Frame* frame) noexcept {
   if (!meet_thread(self)) return false;
-  self.open.watch_from(CallOptions::get(detail::call_options.max_depth));
+  self.standing = SIZE_MAX / 2;
   self.open.clear();
-  if (!reconcile(self, frame, false)) return false;
+  self.folding.forget();
+  if (detail::on_new_thread != nullptr) detail::on_new_thread(cpython::calling_state());
+  if (!reconcile(self, frame, Opening::silently)) return false;
+  self.standing = self.open.depth();
+  const std::uint32_t most = CallOptions::get(detail::call_options.max_depth);
+  self.open.watch_from(most == CallOptions::kOff ? SIZE_MAX : self.standing + most);
   self.epoch = CallOptions::get(detail::call_options.epoch);
   tell_frames(recording());
   return true;
 }
 
 // Makes `frame` the innermost open one.
-bool make_innermost(CallThread& self, const Frame* frame) noexcept {
+bool make_innermost(CallThread& self, const Frame* frame, Opening how) noexcept {
   if (self.epoch != CallOptions::get(detail::call_options.epoch)) return adopt(self, frame);
   const Frame* visible = nearest_recorded(frame, recording());
   if (visible == nullptr) {
@@ -130,7 +147,41 @@ bool make_innermost(CallThread& self, const Frame* frame) noexcept {
     cut_down(self, level);
     return true;
   }
-  return reconcile(self, visible, true);
+  return reconcile(self, visible, how);
+}
+
+// Makes `frame`, which is about to be left, the innermost open one, whether it was known or not.
+bool reopen(CallThread& self, const Frame* frame, const Frame* caller,
+            stacks::CodeId code) noexcept {
+  const bool known = self.epoch == CallOptions::get(detail::call_options.epoch);
+  if (const std::size_t level = known ? find_near(self, frame) : 0) {
+    cut_down(self, level);
+    return true;
+  }
+  if (!make_innermost(self, caller, Opening::told)) return false;
+  const std::size_t depth = self.open.depth();
+  if (find_near(self, frame) == depth && depth != 0) return true;
+  if (!self.open.make_room(depth + 1)) return false;
+  push_open(self, {address_of(frame), code, cpython::is_generator(frame)}, Opening::told);
+  return true;
+}
+
+void begin_call(CallThread& self, const Frame* frame, stacks::CodeId code, Entered how) noexcept {
+  const bool may_fold = shortest() != 0 && how == Entered::call && !cpython::is_generator(frame);
+  if (self.folding.holds() || !may_fold) self.folding.flush(recording());
+  if (may_fold) {
+    self.folding.hold(code);
+  } else {
+    write_entered(recording(), code, frame, how);
+  }
+}
+
+void end_call(CallThread& self, Left how) noexcept {
+  if (self.folding.holds() && how == Left::returned && self.folding.fold(recording(), shortest())) {
+    return;
+  }
+  self.folding.flush(recording());
+  write_left(recording(), how);
 }
 
 }  // namespace
@@ -140,33 +191,32 @@ bool detail::entered_slowly(const Frame* frame, const Frame* caller, PyCodeObjec
   CallThread& self = call_thread;
   if (CallOptions::get(call_options.epoch) == CallOptions::kOff || self.ended) return true;
   const stacks::CodeEntry* entry = decided_entry(code, recording());
-  if (!is_recorded(entry, recording())) return meet_thread(self), false;
-  if (!make_innermost(self, caller) || !self.open.make_room(self.open.depth() + 1)) return true;
-  const stacks::CodeId id = id_of(entry);
-  const bool silent = is_deep(self);
-  if (!silent) write_entered(recording(), id, frame, how);
-  self.open.push(address_of(frame) | (silent ? kSilent : 0), id);
+  if (begins_coroutine(frame, code, how)) coroutine_begins(recording(), frame, caller);
+  if (!is_recorded(entry, recording())) return meet_thread(self), makes_tasks(entry);
+  const Opening opening = how == Entered::thrown ? Opening::by_throw : Opening::told;
+  if (!make_innermost(self, caller, opening)) return true;
+  if (!self.open.make_room(self.open.depth() + 1)) return true;
+  std::uintptr_t tags = is_deep(self) ? kSilent : 0;
+  if (makes_tasks(entry)) tags |= kWatched;
+  if (how == Entered::thrown && (self.open.top().frame & kDelegating) != 0) tags |= kWatched;
+  if (shortest() != 0) tags |= kWatched;
+  if ((tags & kSilent) == 0) begin_call(self, frame, id_of(entry), how);
+  self.open.push(address_of(frame) | tags, id_of(entry));
   return true;
 }
 
-bool detail::left_slowly(const Frame* frame, const Frame* caller, PyCodeObject* code,
-                         Left how) noexcept {
+bool detail::left_slowly(const Frame* frame, const Frame* caller, PyCodeObject* code, Left how,
+                         PyObject* value) noexcept {
   CallThread& self = call_thread;
   if (CallOptions::get(call_options.epoch) == CallOptions::kOff || self.ended) return true;
   const stacks::CodeEntry* entry = decided_entry(code, recording());
-  if (!is_recorded(entry, recording())) return false;
-  const bool known =
-      self.epoch == CallOptions::get(call_options.epoch) && find_near(self, frame) != 0;
-  if (known) {
-    cut_down(self, find_near(self, frame));
-  } else {
-    if (!make_innermost(self, caller) || !self.open.make_room(self.open.depth() + 1)) return true;
-    if ((self.open.top().frame & ~kSilent) != address_of(frame)) {
-      push_open(self, {address_of(frame), id_of(entry), cpython::is_generator(frame)}, true);
-    }
-  }
-  if ((self.open.top().frame & kSilent) == 0) write_left(recording(), how);
+  if (makes_tasks(entry) && how == Left::returned) maybe_made(recording(), value);
+  if (how == Left::yielded && may_be_awaited(value)) maybe_awaits(recording(), frame, value);
+  if (!is_recorded(entry, recording())) return makes_tasks(entry);
+  if (!reopen(self, frame, caller, id_of(entry))) return true;
+  if ((self.open.top().frame & kSilent) == 0) end_call(self, how);
   self.open.pop();
+  while ((self.open.top().frame & kDelegating) != 0) cut_down(self, self.open.depth() - 1);
   return true;
 }
 
@@ -179,7 +229,8 @@ void tell_frames(std::uint32_t wanted) noexcept {
   }
   self.greeting = true;
   stacks::StackId stack = stacks::kEmpty;
-  for (std::size_t level = 1; level <= self.open.depth(); ++level) {
+  const std::size_t told = self.open.depth() - (self.folding.holds() ? 1 : 0);
+  for (std::size_t level = 1; level <= told; ++level) {
     OpenFrame& open = self.open.at(level);
     if ((open.frame & kSilent) != 0) break;
     if (open.stack == stacks::kEmpty) {

@@ -25,7 +25,9 @@
 #include "cpython/frames.h"
 #include "format/records/call.h"
 #include "probes/call_codes.h"
+#include "probes/folding.h"
 #include "probes/open_frames.h"
+#include "probes/tasks.h"
 #include "stacks/store.h"
 #include "store/write.h"
 
@@ -35,10 +37,12 @@ namespace whence::probes {
 struct CallThread {
   OpenFrames open;
   std::uint32_t epoch = 0;                  // the stretch of recording that `open` is of
+  std::size_t standing = 0;                 // how many frames were open when that began
   bool greeting = false;                    // telling its frames
   bool ended = false;                       // the thread's destructors are running
   const cpython::Frame* passing = nullptr;  // see cpython/eval_hook.h
   base::MoreStack stack;
+  Folding folding;
 };
 
 // What the recording wants. Written under the GIL, read by any thread.
@@ -50,6 +54,7 @@ struct CallOptions {
   Number mark = 1;       // of code that is recorded; 1: of none
   Number recording = 0;  // the store's generation
   Number max_depth = kOff;
+  std::atomic<std::uint64_t> shortest = 0;  // ticks; calls below it are folded
 
   [[nodiscard, gnu::always_inline]] static std::uint32_t get(const Number& number) noexcept {
     return number.load(std::memory_order_relaxed);
@@ -61,18 +66,31 @@ namespace detail {
 // C library reserves for modules that are loaded late.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit CallThread call_thread;
 extern CallOptions call_options;
+// Called on a thread whose frames are met for the first time; nullptr: nothing is.
+extern void (*on_new_thread)(PyThreadState*) noexcept;
 
 [[gnu::cold, gnu::noinline]] bool entered_slowly(const cpython::Frame* frame,
                                                  const cpython::Frame* caller, PyCodeObject* code,
                                                  cpython::Entered how) noexcept;
 [[gnu::cold, gnu::noinline]] bool left_slowly(const cpython::Frame* frame,
                                               const cpython::Frame* caller, PyCodeObject* code,
-                                              cpython::Left how) noexcept;
+                                              cpython::Left how, PyObject* value) noexcept;
 }  // namespace detail
 
 [[nodiscard, gnu::always_inline]] inline std::uintptr_t address_of(
     const cpython::Frame* frame) noexcept {
   return reinterpret_cast<std::uintptr_t>(frame);
+}
+
+// Is that frame the innermost open one? Then a reader takes it for the place of what is written next.
+[[nodiscard]] inline bool make_place_in(const cpython::Frame* frame) noexcept {
+  CallThread& self = detail::call_thread;
+  if (self.epoch != CallOptions::get(detail::call_options.epoch) ||
+      (self.open.top().frame & ~(kTags & ~kSilent)) != address_of(frame)) {
+    return false;
+  }
+  self.folding.flush(CallOptions::get(detail::call_options.recording));
+  return true;
 }
 
 // What tells generators, coroutines and asynchronous generators that live at one time apart.
@@ -127,6 +145,13 @@ template <class R>
   return false;
 }
 
+[[nodiscard, gnu::always_inline]] inline bool begins_coroutine(const cpython::Frame* frame,
+                                                               const PyCodeObject* code,
+                                                               cpython::Entered how) noexcept {
+  return how == cpython::Entered::call && cpython::is_generator(frame) &&
+         (code->co_flags & CO_COROUTINE) != 0;
+}
+
 // False: this code is not recorded.
 [[gnu::always_inline]] inline bool entered(const cpython::Frame* frame,
                                            const cpython::Frame* caller, PyCodeObject* code,
@@ -139,18 +164,22 @@ template <class R>
       self.open.top().frame != address_of(caller)) [[unlikely]] {
     return detail::entered_slowly(frame, caller, code, how);
   }
+  if (begins_coroutine(frame, code, how)) [[unlikely]] {
+    return detail::entered_slowly(frame, caller, code, how);
+  }
   write_entered(wanted.get(wanted.recording), entry->id, frame, how);
   self.open.push(address_of(frame), entry->id);
   return true;
 }
 
 [[gnu::always_inline]] inline bool left(const cpython::Frame* frame, const cpython::Frame* caller,
-                                        PyCodeObject* code, cpython::Left how) noexcept {
+                                        PyCodeObject* code, cpython::Left how,
+                                        PyObject* value) noexcept {
   CallThread& self = detail::call_thread;
   const CallOptions& wanted = detail::call_options;
-  if (self.epoch != wanted.get(wanted.epoch) || self.open.top().frame != address_of(frame))
-      [[unlikely]] {
-    return detail::left_slowly(frame, caller, code, how);
+  if (self.epoch != wanted.get(wanted.epoch) || self.open.top().frame != address_of(frame) ||
+      (how == cpython::Left::yielded && may_be_awaited(value))) [[unlikely]] {
+    return detail::left_slowly(frame, caller, code, how, value);
   }
   write_left(wanted.get(wanted.recording), how);
   self.open.pop();

@@ -18,7 +18,8 @@ namespace whence::probes {
 struct CallsWanted {
   CallFilter filter;
   cpython::CallEvents events;
-  std::uint32_t max_depth = 0;  // 0: no bound
+  std::uint32_t max_depth = 0;     // 0: no bound
+  std::uint64_t min_duration = 0;  // nanoseconds; shorter calls are folded
 };
 
 // nullptr, or why not.

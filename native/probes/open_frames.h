@@ -19,13 +19,17 @@
 namespace whence::probes {
 
 struct OpenFrame {
-  std::uintptr_t frame;   // its address, and kSilent
+  std::uintptr_t frame;   // its address, and tags
   stacks::CodeId code;    // 0: not known
   stacks::StackId stack;  // of it and its callers, by code alone; 0: not asked for yet
 };
 
-// Not recorded, for its depth: leaving it is not either.
-inline constexpr std::uintptr_t kSilent = 1;
+// In the low bits of the address. A tagged frame equals no frame, so whatever is entered from it or
+// leaves it takes the slow path.
+inline constexpr std::uintptr_t kSilent = 1;      // not recorded, for its depth
+inline constexpr std::uintptr_t kDelegating = 2;  // open only while the frame above it is
+inline constexpr std::uintptr_t kWatched = 4;     // what it returns is looked at
+inline constexpr std::uintptr_t kTags = 7;
 
 class OpenFrames {
  public:

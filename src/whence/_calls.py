@@ -2,7 +2,7 @@
 
 import os
 
-from whence import _core
+from whence import _core, _units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,12 +23,18 @@ class NativeCalls:
         include: "Iterable[str]" = (),
         exclude: "Iterable[str]" = (),
         max_depth: int | None = None,
+        min_duration: float | str | None = None,
     ) -> None:
         self._c_calls = c_calls
         self._exceptions = exceptions
         self._include = _patterns(include, "include")
         self._exclude = _patterns(exclude, "exclude")
         self._max_depth = 0 if max_depth is None else max_depth
+        self._min_duration = (
+            0
+            if min_duration is None
+            else _units.nanoseconds(min_duration, "min_duration")
+        )
 
     def start(self) -> str | None:
         """Begin; the reason if it cannot."""
@@ -39,6 +45,7 @@ class NativeCalls:
             self._c_calls,
             self._exceptions,
             self._max_depth,
+            self._min_duration,
         )
 
     def stop(self) -> None:

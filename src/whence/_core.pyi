@@ -129,6 +129,7 @@ def start_calls(
     c_calls: bool,
     exceptions: bool,
     max_depth: int,
+    min_duration: int,
     /,
 ) -> str | None: ...
 def pause_calls() -> None: ...

@@ -58,6 +58,7 @@ class record:  # noqa: N801
         include: "Iterable[str]" = (),
         exclude: "Iterable[str]" = (),
         max_depth: int | None = None,
+        min_duration: float | str | None = None,
         chunk_size: int | str | None = None,
     ) -> None:
         self._wanted = None if path is None else os.fsdecode(path)
@@ -70,6 +71,7 @@ class record:  # noqa: N801
             include=include,
             exclude=exclude,
             max_depth=max_depth,
+            min_duration=min_duration,
         )
         self._keep = 0 if keep is None else _units.nanoseconds(keep, "keep")
         self._max_size = 0 if max_size is None else _units.size(max_size, "max_size")
@@ -238,10 +240,10 @@ class record:  # noqa: N801
             self._tracer.start()
 
     def _take_hooks_out(self) -> None:
-        from whence import _hooks  # noqa: PLC0415
-
         if self._tracer:
             self._tracer.stop()
+        from whence import _hooks  # noqa: PLC0415
+
         if self._triggers:
             self._triggers.take_out()
         _hooks.ignore_threads()
