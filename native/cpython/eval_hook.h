@@ -79,9 +79,9 @@ class EvalHook {
     const std::uintptr_t first = instruction(frame);
     bool recorded = false;
     if (!makes_generator) [[likely]] {
-      const Entered how = throwing != 0                         ? Entered::thrown
-                          : generator && has_begun(frame, code) ? Entered::resume
-                                                                : Entered::call;
+      const Entered how = throwing != 0                   ? Entered::thrown
+                          : generator && has_begun(frame) ? Entered::resume
+                                                          : Entered::call;
       recorded = Sink::entered(frame, innermost(state), code, how);
     }
     PyObject* result;
@@ -141,8 +141,9 @@ class EvalHook {
   // Greenlets copy stretches of the C stack by their addresses, so there they must all lie in one
   // stack. Then there is no hook for a while, for anybody: the interpreter needs no C stack for
   // calls, and what happens meanwhile is a gap.
-  [[gnu::cold, gnu::noinline]] static PyObject* evaluate_with_little_stack(
-      PyThreadState* state, _PyInterpreterFrame* raw, int throwing) {
+  [[gnu::cold, gnu::noinline]] static PyObject* evaluate_with_little_stack(PyThreadState* state,
+                                                                           _PyInterpreterFrame* raw,
+                                                                           int throwing) {
     if (!detail::greenlets_are_used()) {
       Call call = {state, raw, throwing};
       return static_cast<PyObject*>(Sink::thread().stack.call(continue_elsewhere, &call));
@@ -151,13 +152,6 @@ class EvalHook {
     PyObject* result = pass_on(state, raw, throwing);
     Sink::look_again();
     return result;
-  }
-
-  // Is the generator past the instruction that made it?
-  [[nodiscard]] static bool has_begun(const Frame* frame, const PyCodeObject* code) noexcept {
-    const auto start = reinterpret_cast<std::uintptr_t>(code->co_code_adaptive);
-    const auto offset = static_cast<std::intptr_t>(instruction(frame) - start);
-    return offset > code->_co_firsttraceable * kCodeUnit;
   }
 
   [[gnu::always_inline]] static PyObject* pass_on(PyThreadState* state, _PyInterpreterFrame* raw,

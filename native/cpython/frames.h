@@ -67,6 +67,14 @@ template <class T>
                                         kLayout.generator_frame);
 }
 
+// Is the frame of a generator past the instruction that made it?
+[[nodiscard]] inline bool has_begun(const Frame* frame) noexcept {
+  const PyCodeObject* code = code_of(executable(frame));
+  const auto start = reinterpret_cast<std::uintptr_t>(code->co_code_adaptive);
+  const auto offset = static_cast<std::intptr_t>(instruction(frame) - start);
+  return offset > code->_co_firsttraceable * kCodeUnit;
+}
+
 // The interpreter's own rule for what a traceback leaves out: frames of its own, and frames that
 // have not reached their first traceable instruction (a generator's frame is complete from the
 // start).

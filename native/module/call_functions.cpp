@@ -5,6 +5,8 @@
 
 #include "cpython/ref.h"
 #include "probes/calls_control.h"
+#include "probes/tasks.h"
+#include "store/store.h"
 
 namespace whence::module {
 namespace {
@@ -55,6 +57,15 @@ PyObject* stop_calls(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* meet_tasks(PyObject*, PyObject* tasks) {
+  if (!PyList_Check(tasks)) return PyErr_Format(PyExc_TypeError, "tasks must be a list");
+  const std::uint32_t recording = store::store().generation();
+  for (Py_ssize_t i = 0; recording != 0 && i < PyList_GET_SIZE(tasks); ++i) {
+    probes::found(recording, PyList_GET_ITEM(tasks, i));
+  }
+  Py_RETURN_NONE;
+}
+
 PyObject* forget_calls(PyObject*, PyObject*) {
   probes::forget_calls();
   Py_RETURN_NONE;
@@ -69,6 +80,7 @@ PyMethodDef call_functions[] = {
     {"pause_calls", pause_calls, METH_NOARGS, "pause_calls($module, /)\n--\n\n"},
     {"resume_calls", resume_calls, METH_NOARGS, "resume_calls($module, /)\n--\n\n"},
     {"stop_calls", stop_calls, METH_NOARGS, "stop_calls($module, /)\n--\n\n"},
+    {"meet_tasks", meet_tasks, METH_O, "meet_tasks($module, tasks, /)\n--\n\n"},
     {"forget_calls", forget_calls, METH_NOARGS, "forget_calls($module, /)\n--\n\n"},
     {},
 };

@@ -26,7 +26,7 @@ namespace {
 
 struct Known {
   const Frame* frame;  // of its coroutine
-  std::uint64_t id;
+  std::uint64_t id, parent, name;
   bool begun;
 };
 
@@ -140,26 +140,40 @@ std::uint64_t id_of_task(PyObject* task) noexcept {
   return place != known.end() ? place->second.id : 0;
 }
 
+std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
+  const Ref<> name = name_of_task(task);
+  return name && PyUnicode_Check(name.get()) ? name_of(recording, name.get()) : 0;
+}
+
+void tell(std::uint32_t recording, const Known& task) noexcept {
+  PyCodeObject* code = cpython::code_of(cpython::executable(task.frame));
+  const stacks::CodeEntry* entry = decided_entry(code, recording);
+  const stacks::CodeId code_id = is_recorded(entry, recording) ? id_of(entry) : 0;
+  const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
+    return format::Task::encode(out, deltas, base::ticks(), task.id, task.parent, task.name,
+                                code_id, reinterpret_cast<std::uintptr_t>(task.frame) >> 4);
+  };
+  store::store().write_metadata(format::kLongestCompact, encode);
+}
+
 void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begun,
           std::uint64_t parent) noexcept {
-  const Ref<> name = name_of_task(task);
-  const std::uint64_t id = ++last_id;
+  const Known one = {frame, ++last_id, parent, name_id_of(recording, task), begun};
   try {
-    known[task] = {frame, id, begun};
-    by_frame[frame] = id;
+    known[task] = one;
+    by_frame[frame] = one.id;
   } catch (const std::bad_alloc&) {
     return;
   }
-  PyCodeObject* code = cpython::code_of(cpython::executable(frame));
-  const stacks::CodeEntry* entry = decided_entry(code, recording);
-  const bool text = name && PyUnicode_Check(name.get());
-  const std::uint64_t name_id = text ? name_of(recording, name.get()) : 0;
-  store::store().write_metadata(
-      format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
-        return format::Task::encode(out, deltas, base::ticks(), id, parent, name_id,
-                                    is_recorded(entry, recording) ? id_of(entry) : 0,
-                                    reinterpret_cast<std::uintptr_t>(frame) >> 4);
-      });
+  tell(recording, one);
+}
+
+// A task is made in one function and may get its name in the one that called that.
+void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
+  const std::uint64_t name = name_id_of(recording, task);
+  if (name == one.name) return;
+  one.name = name;
+  tell(recording, one);
 }
 
 bool is_coroutine_like(const Frame* frame) noexcept {
@@ -187,6 +201,15 @@ void forget_tasks() noexcept {
   last_id = 0;
 }
 
+void found(std::uint32_t recording, PyObject* task) noexcept {
+  if (!find_asyncio() || !is_task(task)) return;
+  const PendingAside aside;
+  const Ref<> coroutine = coroutine_of(task);
+  const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
+  if (frame == nullptr || cpython::executable(frame) == 0) return;
+  meet(recording, task, frame, cpython::has_begun(frame), 0);
+}
+
 void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* caller) noexcept {
   if (is_coroutine_like(caller) || !find_asyncio()) return;
   const PendingAside aside;
@@ -210,7 +233,9 @@ void maybe_made(std::uint32_t recording, PyObject* value) noexcept {
   const Frame* frame = cpython::frame_of_generator(coroutine.get());
   if (frame == nullptr) return;
   const auto place = known.find(value);
-  if (place != known.end() && place->second.frame == frame) return;  // eager, or told twice
+  if (place != known.end() && place->second.frame == frame) {  // eager, or told twice
+    return meet_again(recording, value, place->second);
+  }
   const Ref<> parent = current_task();
   meet(recording, value, frame, false, id_of_task(parent.get()));
 }

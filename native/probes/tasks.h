@@ -20,6 +20,8 @@ namespace whence::probes {
 // At the start of a recording of calls. If asyncio is not imported yet, it is found later.
 void forget_tasks() noexcept;
 
+// A task that was there before, found at the start of a recording.
+void found(std::uint32_t recording, PyObject* task) noexcept;
 // A coroutine begins, and no coroutine awaits it: perhaps it is a task's.
 void coroutine_begins(std::uint32_t recording, const cpython::Frame* frame,
                       const cpython::Frame* caller) noexcept;

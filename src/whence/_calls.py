@@ -1,12 +1,15 @@
 """The native tracer of calls, which writes straight into the recording."""
 
 import os
+import sys
 
 from whence import _core, tracers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
 
     from whence._options import Options
 
@@ -22,7 +25,8 @@ class NativeCalls(tracers.CallTracer):
         options: "Options",
         enter: "Callable[[int], None]",  # noqa: ARG002
     ) -> str | None:
-        return _core.start_calls(
+        tasks = _tasks()
+        reason = _core.start_calls(
             options.include,
             options.exclude,
             _OWN,
@@ -31,6 +35,8 @@ class NativeCalls(tracers.CallTracer):
             options.max_depth,
             options.min_duration,
         )
+        _core.meet_tasks(tasks)
+        return reason
 
     def stop(self) -> None:
         _core.stop_calls()
@@ -43,6 +49,23 @@ class NativeCalls(tracers.CallTracer):
 
     def forget(self) -> None:
         _core.forget_calls()
+
+
+def _tasks() -> "list[Any]":
+    """Return the tasks of all event loops that run now."""
+    if "asyncio" not in sys.modules:
+        return []
+    import asyncio  # noqa: PLC0415
+
+    loops = {asyncio._get_running_loop()}  # noqa: SLF001
+    run = asyncio.BaseEventLoop.run_forever.__code__
+    for innermost in sys._current_frames().values():  # noqa: SLF001
+        frame: FrameType | None = innermost
+        while frame is not None:
+            if frame.f_code is run:
+                loops.add(frame.f_locals["self"])
+            frame = frame.f_back
+    return [task for loop in loops if loop for task in asyncio.all_tasks(loop)]
 
 
 tracers.register("calls", NativeCalls)
