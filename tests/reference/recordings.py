@@ -55,6 +55,7 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
         *(Raw(0xE0, [21, b"\x80\x00"]), Raw(0xE0, [22, b"not \xff utf-8"])),
         *(Raw(0xE3, [1, b"app.py"]), Raw(0xE3, [2, b"3.14.0"])),
         *(Raw(0xE3, [3, b"0.1.0"]), Raw(0xC0, [1, 8, 8, 4, -1, 21])),
+        Raw(0xC0, [2, 8, 9, 4, 40, 21]),
         *(Raw(0x82, [1, 0, 1, 6]), Raw(0x82, [2, 1, 1, -1])),
         *(Raw(0xA0, [1_010, 1, 4242, 7, 1]), Raw(0xA0, [1_020, 2, 4243, 0, 0])),
         *(Raw(0x63, [1_030, 2, 20]), Raw(0xC3, [1_040, 1, 0, 9, 1, 7])),
@@ -95,7 +96,7 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
 def _thread_one(time: int, span: int) -> list[Raw]:
     return [
         *_calls(time - 40),
-        *(Raw(0x40, [time, 1]), Raw(0x6B, [time + 1, 9, 2]), Raw(0x20, [time + 3])),
+        *(Raw(0x40, [time, 2]), Raw(0x6B, [time + 1, 9, 0]), Raw(0x20, [time + 3])),
         *(Raw(0x6C, [time + 4, 9, 0]), Raw(0x43, [time + 8, 8])),
         *(Raw(0x44, [time + 9, 2]), Raw(0xA4, [time + 19, 2, 30, 1, 10])),
         Raw(0x60, [time + 21, 10, -12]),
