@@ -14,8 +14,8 @@ namespace {
 // Half a million open calls, with room to grow to that.
 constexpr std::uint64_t kLeastBudget = 56u << 20;
 // Each chunk says once which frames are open; those that have not changed since are not looked at.
-constexpr std::uint64_t kLeastSteps = 4u << 20;
-constexpr std::uint64_t kStepsPerByte = 16;
+constexpr std::uint64_t kLeastSteps = 1u << 20;
+constexpr std::uint64_t kStepsPerByte = 8;
 constexpr std::size_t kThreadCost = 256;
 
 }  // namespace

@@ -251,7 +251,10 @@ _NONSENSE = [
 
 def nonsense(rng: random.Random) -> File:
     """Records about calls in no sensible order."""
-    small = lambda most=6: rng.randint(0, most)  # noqa: E731
+
+    def small(most: int = 6) -> int:
+        return rng.randint(0, most)
+
     now = 1_000
     metadata = names()
     for number in range(1, rng.randint(1, 9)):

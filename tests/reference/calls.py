@@ -230,7 +230,7 @@ class Calls:
 
     # Events
 
-    def take(self, raw: Raw, number: int, time: int) -> None:
+    def take(self, raw: Raw, number: int, time: int) -> None:  # noqa: C901
         if raw.code == OWNER:
             return
         thread = self.thread(number)

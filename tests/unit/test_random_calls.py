@@ -18,7 +18,7 @@ def read(file):
 
 
 def renumbered(calls):
-    """By thread and number, with the instances of generators in order of their first."""
+    """By thread and number, with the instances of generators as they come."""
     instances = {None: None}
     out = []
     for call in sorted(calls, key=lambda call: (call[THREAD], call[NUMBER])):
