@@ -15,8 +15,8 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 void CallReader::sort_facts() {
   std::sort(offs_.begin(), offs_.end());
   for (ThreadFramesEntry& entry : frames_) entry.thread = static_cast<std::uint32_t>(entry.thread);
-  std::stable_sort(frames_.begin(), frames_.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.thread, a.time) < std::tie(b.thread, b.time);
+  std::sort(frames_.begin(), frames_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.thread, a.time, a.order) < std::tie(b.thread, b.time, b.order);
   });
   for (std::size_t begin = 0, end; begin < frames_.size(); begin = end) {
     end = begin + 1;

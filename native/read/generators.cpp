@@ -14,8 +14,8 @@ constexpr std::size_t kFirstSweep = 1 << 17;
 
 Generators::Generators(const Names& names, Budget& budget)
     : budget_(budget), runs_(names.task_runs()), sweep_at_(kFirstSweep) {
-  std::stable_sort(runs_.begin(), runs_.end(), [](const TaskRun& a, const TaskRun& b) {
-    return std::tie(a.generator, a.time) < std::tie(b.generator, b.time);
+  std::sort(runs_.begin(), runs_.end(), [](const TaskRun& a, const TaskRun& b) {
+    return std::tie(a.generator, a.time, a.order) < std::tie(b.generator, b.time, b.order);
   });
   for (std::uint32_t i = 0; i < runs_.size(); ++i) {
     if (i != 0 && runs_[i].generator == runs_[i - 1].generator) {

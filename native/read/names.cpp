@@ -91,7 +91,7 @@ void Names::take_task(const format::Record& record) {
   task.parent = v[2];
   task.name = v[3];
   task.code = v[4];
-  task_runs_.push_back({v[5], v[0], v[1]});
+  task_runs_.push_back({v[5], v[0], task_runs_.size(), v[1]});
 }
 
 void Names::take_calls(const format::Record& record) {
@@ -100,7 +100,7 @@ void Names::take_calls(const format::Record& record) {
   if (record.code == format::CallsOff::kKind.code) {
     calls_off_.push_back(v[0]);
   } else {
-    thread_frames_.push_back({v[1], v[0], v[2]});
+    thread_frames_.push_back({v[1], v[0], thread_frames_.size(), v[2]});
   }
 }
 

@@ -37,11 +37,11 @@ struct TaskEntry {
 };
 // From `time` on, whoever enters the coroutine with this number runs the task.
 struct TaskRun {
-  std::uint64_t generator, time, task;
+  std::uint64_t generator, time, order, task;  // in the order of writing, at the same time
 };
 // At `time`, the thread had exactly these frames open.
 struct ThreadFramesEntry {
-  std::uint64_t thread, time, stack;
+  std::uint64_t thread, time, order, stack;
 };
 
 class Names {
