@@ -1,13 +1,20 @@
 // code.cpp: see code.h.
 #include "cpython/code.h"
 
+#include "cpython/layout.h"
 #include "cpython/pending.h"
 #include "cpython/ref.h"
 
 namespace whence::cpython {
+
+namespace detail {
+Py_ssize_t slot = -1;
+bool slots_are_known = false;
+}  // namespace detail
+
 namespace {
 
-Py_ssize_t slot = -1;  // guarded by the GIL: written when the module is loaded, read by captures
+using detail::slot;
 
 #if PY_VERSION_HEX >= 0x030C0000
 constexpr auto kRequestSlot = PyUnstable_Eval_RequestCodeExtraIndex;
@@ -23,6 +30,18 @@ PyObject* as_object(PyCodeObject* code) noexcept {
   return reinterpret_cast<PyObject*>(code);
 }
 
+// On code of our own: is a value that CPython put into the slot where we would look for it?
+bool find_slots() noexcept {
+  if (!kLayoutKnown) return false;
+  const Ref<PyCodeObject> code(PyCode_NewEmpty("whence", "whence", 1));
+  char mark;
+  if (!code || kSetSlot(as_object(code.get()), slot, &mark) != 0) return false;
+  const auto* slots = static_cast<const detail::Slots*>(code.get()->co_extra);
+  const bool found = slots != nullptr && slots->count > slot && slots->count <= 255 &&
+                     slots->content[slot] == &mark;
+  return kSetSlot(as_object(code.get()), slot, nullptr) == 0 && found;
+}
+
 }  // namespace
 
 // An interpreter has 255 slots and takes none back, so ours is noted in its dictionary: loading the
@@ -33,7 +52,8 @@ bool request_code_slot(void (*died)(void*)) noexcept {
   if (notes == nullptr) return false;
   if (PyObject* known = PyDict_GetItemString(notes, kNote)) {
     slot = PyLong_AsSsize_t(known);
-    return true;
+    detail::slots_are_known = find_slots();
+    return !PyErr_Occurred();
   }
   const Py_ssize_t given = kRequestSlot(died);
   if (given < 0) {
@@ -43,10 +63,11 @@ bool request_code_slot(void (*died)(void*)) noexcept {
   const Ref<> note(PyLong_FromSsize_t(given));
   if (!note || PyDict_SetItemString(notes, kNote, note.get()) < 0) return false;
   slot = given;
-  return true;
+  detail::slots_are_known = find_slots();
+  return !PyErr_Occurred();
 }
 
-void* code_slot(PyCodeObject* code) noexcept {
+void* detail::code_slot_by_api(PyCodeObject* code) noexcept {
   void* content = nullptr;
   kGetSlot(as_object(code), slot, &content);
   return content;

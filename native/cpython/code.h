@@ -21,8 +21,26 @@ namespace whence::cpython {
 // code object dies, perhaps with nullptr. False with Python's error set if CPython has none left.
 [[nodiscard]] bool request_code_slot(void (*died)(void*)) noexcept;
 
-[[nodiscard]] void* code_slot(PyCodeObject* code) noexcept;
 [[nodiscard]] bool set_code_slot(PyCodeObject* code, void* content) noexcept;
+
+namespace detail {
+// How CPython keeps the slots, behind a pointer in the code object.
+struct Slots {
+  Py_ssize_t count;
+  void* content[1];
+};
+// Both guarded by the GIL, and written when the module is loaded.
+extern Py_ssize_t slot;
+extern bool slots_are_known;  // request_code_slot() has found ours where it should lie
+[[nodiscard]] void* code_slot_by_api(PyCodeObject* code) noexcept;
+}  // namespace detail
+
+[[nodiscard, gnu::always_inline]] inline void* code_slot(PyCodeObject* code) noexcept {
+  if (!detail::slots_are_known) [[unlikely]]
+    return detail::code_slot_by_api(code);
+  const auto* slots = static_cast<const detail::Slots*>(code->co_extra);
+  return slots != nullptr && detail::slot < slots->count ? slots->content[detail::slot] : nullptr;
+}
 
 // Is the object being freed? (3.11.0 leaves a frame in the chain while its code goes, gh-99729.)
 [[nodiscard]] bool is_dying(PyCodeObject* code) noexcept;

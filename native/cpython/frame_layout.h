@@ -26,6 +26,8 @@ struct FrameLayout {
   std::uint8_t thread = 0;       // an ordinary frame
   std::uint8_t generator = 1;    // inside a generator or coroutine: complete at any instruction
   std::uint8_t first_inner = 3;  // from here on: the interpreter's own frames, never shown
+
+  std::size_t generator_frame = 72;  // where the frame lies in a generator or coroutine
 };
 
 // The layout of frames that lie in memory like `Image`, a structure with members of these names.

@@ -53,6 +53,20 @@ template <class T>
   return instruction < start ? -1 : static_cast<std::int32_t>(instruction - start);
 }
 
+// Does it belong to a generator, a coroutine or an asynchronous generator?
+[[nodiscard]] inline bool is_generator(const Frame* frame) noexcept {
+  return read_at<std::uint8_t>(frame, kLayout.owner) == kLayout.generator;
+}
+
+// The frame of a generator, coroutine or asynchronous generator; nullptr for anything else.
+[[nodiscard]] inline const Frame* frame_of_generator(PyObject* object) noexcept {
+  if (!PyCoro_CheckExact(object) && !PyGen_CheckExact(object) && !PyAsyncGen_CheckExact(object)) {
+    return nullptr;
+  }
+  return reinterpret_cast<const Frame*>(reinterpret_cast<const char*>(object) +
+                                        kLayout.generator_frame);
+}
+
 // The interpreter's own rule for what a traceback leaves out: frames of its own, and frames that
 // have not reached their first traceable instruction (a generator's frame is complete from the
 // start).

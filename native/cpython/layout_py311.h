@@ -19,7 +19,11 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = layout_of<FrameImage>();
+inline constexpr FrameLayout kLayout = [] {
+  FrameLayout layout = layout_of<FrameImage>();
+  layout.generator_frame = offsetof(PyGenObject, gi_iframe);
+  return layout;
+}();
 
 inline const void* current_frame(PyThreadState* state) noexcept {
   return state->cframe->current_frame;

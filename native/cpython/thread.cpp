@@ -14,14 +14,6 @@ namespace {
 
 std::atomic<PyInterpreterState*> main_interpreter = nullptr;
 
-PyThreadState* unchecked_state() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return PyThreadState_GetUnchecked();
-#else
-  return _PyThreadState_UncheckedGet();
-#endif
-}
-
 bool is_own(PyThreadState* state) noexcept {
 #if PY_VERSION_HEX >= 0x030C0000
   return state != nullptr;
@@ -37,14 +29,10 @@ void remember_main_interpreter() noexcept {
 }
 
 PyThreadState* attached_state() noexcept {
-  PyThreadState* state = unchecked_state();
+  PyThreadState* state = calling_state();
   if (!is_own(state)) return nullptr;
   if (state->interp != main_interpreter.load(std::memory_order_relaxed)) return nullptr;
   return state;
-}
-
-PyThreadState* calling_state() noexcept {
-  return unchecked_state();
 }
 
 }  // namespace whence::cpython

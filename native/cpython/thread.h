@@ -7,6 +7,10 @@
 
 #include <Python.h>
 
+#include <cstdint>
+
+#include "cpython/frames.h"
+
 namespace whence::cpython {
 
 // Remembers the main interpreter, the only one whose frames are read. Called when the module is
@@ -17,6 +21,23 @@ void remember_main_interpreter() noexcept;
 [[nodiscard]] PyThreadState* attached_state() noexcept;
 
 // The same for a caller that Python itself has called, and that therefore is attached.
-[[nodiscard]] PyThreadState* calling_state() noexcept;
+[[nodiscard]] inline PyThreadState* calling_state() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return PyThreadState_GetUnchecked();
+#else
+  return _PyThreadState_UncheckedGet();
+#endif
+}
+
+// visit(innermost frame, the system's number) for each thread of the main interpreter. Under the
+// GIL: the others wait for it, and their frames stand still.
+template <class Visit>
+void for_each_thread(Visit&& visit) {
+  PyThreadState* state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+  for (; state != nullptr; state = PyThreadState_Next(state)) {
+    const auto os_id = static_cast<std::uint32_t>(state->native_thread_id);
+    if (os_id != 0) visit(innermost(state), os_id);
+  }
+}
 
 }  // namespace whence::cpython

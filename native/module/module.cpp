@@ -6,6 +6,7 @@
 #include "cpython/ref.h"
 #include "cpython/thread.h"
 #include "module/c_api.h"
+#include "module/call_functions.h"
 #include "module/event_functions.h"
 #include "module/functions.h"
 #include "module/reader_type.h"
@@ -47,6 +48,7 @@ bool make_members(PyObject* module, State& state) noexcept {
          PyModule_AddType(module, state.reader_type) == 0 &&
          PyModule_AddType(module, state.stack_type) == 0 &&
          PyModule_AddType(module, state.span_type) == 0 &&
+         PyModule_AddFunctions(module, call_functions) == 0 &&
          PyModule_AddFunctions(module, recorder_functions) == 0 &&
          PyModule_AddFunctions(module, event_functions) == 0 &&
          PyModule_AddFunctions(module, span_functions) == 0;

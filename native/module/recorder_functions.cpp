@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/system.h"
 #include "cpython/ref.h"
 #include "module/record_objects.h"
@@ -120,6 +121,12 @@ PyObject* name_thread(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+PyObject* read_clocks(PyObject*, PyObject*) {
+  const base::ClockPair pair = base::read_clocks();
+  return Py_BuildValue("KK", static_cast<unsigned long long>(pair.ticks),
+                       static_cast<unsigned long long>(pair.monotonic));
+}
+
 }  // namespace
 
 PyMethodDef recorder_functions[] = {
@@ -131,6 +138,7 @@ PyMethodDef recorder_functions[] = {
      "dump_recording($module, path, overwrite, /)\n--\n\n"},
     {"try_dump", try_dump, METH_VARARGS, "try_dump($module, path, overwrite, /)\n--\n\n"},
     {"recording_status", recording_status, METH_NOARGS, "recording_status($module, /)\n--\n\n"},
+    {"read_clocks", read_clocks, METH_NOARGS, "read_clocks($module, /)\n--\n\n"},
     {"has_handler", has_handler, METH_O, "has_handler($module, signal, /)\n--\n\n"},
     {"name_thread", name_thread, METH_VARARGS, "name_thread($module, os_id, name, /)\n--\n\n"},
     {},

@@ -15,6 +15,7 @@ namespace whence::stacks {
 namespace {
 
 std::atomic<Walk> walk_now = Walk::by_public_api;
+std::atomic<bool> trusted = false;  // the self-test has found the layout right
 
 // Frames innermost first, as (code id, offset); the table wants them outermost first.
 StackId intern_all(const FrameList& frames) noexcept {
@@ -58,8 +59,13 @@ void use_public_walk() noexcept {
 const char* use_fast_walk_if_trusted() noexcept {
   const char* failure = cpython::self_test(cpython::kLayout);
   if (PyErr_Occurred()) return failure;
+  trusted.store(failure == nullptr, std::memory_order_relaxed);
   walk_now.store(failure == nullptr ? Walk::fast : Walk::by_public_api, std::memory_order_relaxed);
   return failure;
+}
+
+bool frames_are_trusted() noexcept {
+  return trusted.load(std::memory_order_relaxed);
 }
 
 Walk walk_in_use() noexcept {

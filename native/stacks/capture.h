@@ -24,6 +24,8 @@ void use_public_walk() noexcept;
 // as cpython::self_test() gives it, perhaps with an exception set; then nothing has changed.
 [[nodiscard]] const char* use_fast_walk_if_trusted() noexcept;
 [[nodiscard]] Walk walk_in_use() noexcept;
+// Has the self-test passed, whichever walk is used?
+[[nodiscard]] bool frames_are_trusted() noexcept;
 
 // `skip` leaves out that many innermost frames; `limit` keeps at most that many of the others.
 [[nodiscard]] StackId capture(PyThreadState* state, std::uint32_t skip,

@@ -7,11 +7,9 @@
 namespace whence::stacks {
 namespace {
 
-void* to_slot(CodeId id) noexcept {
-  return reinterpret_cast<void*>(std::uintptr_t{id});
-}
-CodeId from_slot(void* slot) noexcept {
-  return static_cast<CodeId>(reinterpret_cast<std::uintptr_t>(slot));
+bool same_code(const CodeEntry& a, const CodeEntry& b) noexcept {
+  return a.name == b.name && a.qualname == b.qualname && a.filename == b.filename &&
+         a.line_table == b.line_table && a.first_line == b.first_line;
 }
 
 }  // namespace
@@ -25,51 +23,65 @@ bool CodeRegistry::attach() noexcept {
 // CPython calls this for code that was never captured too, with an empty slot, if another tool
 // has put something into a slot of its own.
 void CodeRegistry::died(void* slot) {
-  if (from_slot(slot) == kNoCode) return;
+  if (slot == nullptr) return;
   CodeRegistry& self = store().codes;
   self.deaths_.fetch_add(1, std::memory_order_relaxed);
   self.epoch_.fetch_add(1, std::memory_order_release);
 }
 
 CodeId CodeRegistry::id_of(PyCodeObject* code) noexcept {
-  const CodeId id = from_slot(cpython::code_slot(code));
-  return id != kNoCode ? id : register_code(code);
+  const CodeEntry* entry = entry_of(code);
+  return entry != nullptr ? entry->id : kNoCode;
+}
+
+CodeEntry* CodeRegistry::entry_of(PyCodeObject* code) noexcept {
+  CodeEntry* entry = known_entry(code);
+  return entry != nullptr ? entry : register_code(code);
 }
 
 // Without a slot there would be no notice of death, and the id would outlive its code in caches.
-CodeId CodeRegistry::register_code(PyCodeObject* code) noexcept {
-  const CodeId id = cpython::is_dying(code) ? kNoCode : intern(cpython::view_code(code));
-  if (id != kNoCode && cpython::set_code_slot(code, to_slot(id))) return id;
+CodeEntry* CodeRegistry::register_code(PyCodeObject* code) noexcept {
+  CodeEntry* entry = cpython::is_dying(code) ? nullptr : intern(cpython::view_code(code));
+  if (entry != nullptr && cpython::set_code_slot(code, entry)) return entry;
   lost_.fetch_add(1, std::memory_order_relaxed);
-  return kNoCode;
+  return nullptr;
 }
 
-CodeId CodeRegistry::intern(const cpython::CodeView& view) noexcept {
+CodeEntry* CodeRegistry::intern(const cpython::CodeView& view) noexcept {
   base::BytePool& pool = base::names();
-  const Entry entry = {pool.intern(view.name), pool.intern(view.qualname),
-                       pool.intern(view.filename), pool.intern(view.line_table), view.first_line};
+  const CodeEntry wanted = {pool.intern(view.name),
+                            pool.intern(view.qualname),
+                            pool.intern(view.filename),
+                            pool.intern(view.line_table),
+                            view.first_line,
+                            kNoCode,
+                            0};
   constexpr auto kNone = base::BytePool::kNone;
-  if (entry.name == kNone || entry.qualname == kNone || entry.filename == kNone ||
-      entry.line_table == kNone) {
-    return kNoCode;
+  if (wanted.name == kNone || wanted.qualname == kNone || wanted.filename == kNone ||
+      wanted.line_table == kNone) {
+    return nullptr;
   }
   const base::Holding holding(lock_);
-  const std::uint64_t hash = hash_of(entry);
-  if (CodeId id = index_.find(hash, [&](CodeId other) { return *entries_.at(other) == entry; })) {
-    return id;
-  }
+  const std::uint64_t hash = hash_of(wanted);
+  const auto is_wanted = [&](CodeId other) { return same_code(*entries_.at(other), wanted); };
+  if (const CodeId id = index_.find(hash, is_wanted)) return entries_.at(id);
   const CodeId id = last_.load(std::memory_order_relaxed) + 1;
-  Entry* place = entries_.ensure(id);
-  if (place == nullptr) return kNoCode;
-  *place = entry;
+  CodeEntry* entry = entries_.ensure(id);
+  if (entry == nullptr) return nullptr;
+  entry->name = wanted.name;
+  entry->qualname = wanted.qualname;
+  entry->filename = wanted.filename;
+  entry->line_table = wanted.line_table;
+  entry->first_line = wanted.first_line;
+  entry->id = id;
   last_.store(id, std::memory_order_release);  // before it can be found, as in BytePool::keep
   const auto hash_of_id = [&](CodeId other) { return hash_of(*entries_.at(other)); };
-  if (index_.insert(hash, id, hash_of_id)) return id;
+  if (index_.insert(hash, id, hash_of_id)) return entry;
   last_.store(id - 1, std::memory_order_release);
-  return kNoCode;
+  return nullptr;
 }
 
-std::uint64_t CodeRegistry::hash_of(const Entry& entry) noexcept {
+std::uint64_t CodeRegistry::hash_of(const CodeEntry& entry) noexcept {
   std::uint64_t hash = base::mix(entry.name, entry.qualname);
   hash = base::mix(hash, entry.filename);
   hash = base::mix(hash, entry.line_table);
@@ -78,7 +90,7 @@ std::uint64_t CodeRegistry::hash_of(const Entry& entry) noexcept {
 
 CodeFacts CodeRegistry::facts(CodeId id) const noexcept {
   if (id == kNoCode) return {};
-  const Entry& entry = *entries_.at(id);
+  const CodeEntry& entry = *entries_.at(id);
   const base::BytePool& pool = base::names();
   const std::string_view table = pool.get(entry.line_table);
   return {pool.get(entry.name),

@@ -7,8 +7,8 @@
 //
 // An id is ours, never an address: addresses come back with other code behind them. It stands for
 // what a code object says of itself: names, file, first line and line table, copied at first sight.
-// Code that is made again and again from the same source has one id. The id lies in a slot of the
-// code object, whose free function is the notice of its death; no reference and no pointer is held.
+// Code that is made again and again from the same source has one id. A slot of the code object
+// points at the entry, and the slot's free function is the notice of its death; no reference and no pointer is held.
 #pragma once
 
 #include <Python.h>
@@ -30,6 +30,14 @@ namespace whence::stacks {
 
 inline constexpr CodeId kNoCode = 0;
 
+// What is known of a piece of code. All but `mark` is written once, before the id is published.
+struct CodeEntry {
+  base::BytePool::Ref name, qualname, filename, line_table;
+  std::int32_t first_line;
+  CodeId id;
+  std::atomic<std::uint32_t> mark;  // whatever the call probe notes, see probes/call_codes.h
+};
+
 struct CodeFacts {
   std::string_view name, qualname, filename;
   std::span<const std::uint8_t> line_table;
@@ -42,6 +50,13 @@ class CodeRegistry {
   [[nodiscard]] bool attach() noexcept;
 
   [[nodiscard]] CodeId id_of(PyCodeObject* code) noexcept;
+  // The entry of code that has been seen before, else nullptr.
+  [[nodiscard, gnu::always_inline]] static CodeEntry* known_entry(PyCodeObject* code) noexcept {
+    return static_cast<CodeEntry*>(cpython::code_slot(code));
+  }
+  // The entry of any code, added if need be; nullptr if there is no room for it.
+  [[nodiscard]] CodeEntry* entry_of(PyCodeObject* code) noexcept;
+  [[nodiscard]] CodeEntry& entry(CodeId id) const noexcept { return *entries_.at(id); }
   // Empty for kNoCode.
   [[nodiscard]] CodeFacts facts(CodeId id) const noexcept;
 
@@ -61,21 +76,15 @@ class CodeRegistry {
   [[nodiscard]] base::Lock& lock() noexcept { return lock_; }
 
  private:
-  struct Entry {
-    base::BytePool::Ref name, qualname, filename, line_table;
-    std::int32_t first_line;
-    bool operator==(const Entry&) const = default;
-  };
-
   static void died(void* slot);
-  [[nodiscard]] static std::uint64_t hash_of(const Entry& entry) noexcept;
-  [[nodiscard]] CodeId register_code(PyCodeObject* code) noexcept;
-  [[nodiscard]] CodeId intern(const cpython::CodeView& view) noexcept;
+  [[nodiscard]] static std::uint64_t hash_of(const CodeEntry& entry) noexcept;
+  [[nodiscard]] CodeEntry* register_code(PyCodeObject* code) noexcept;
+  [[nodiscard]] CodeEntry* intern(const cpython::CodeView& view) noexcept;
 
   base::Lock lock_{base::Rank::codes};
-  base::Segments<Entry, 10> entries_;    // written under lock_ before the id is published
-  base::IdIndex index_;                  // insert under lock_
-  std::atomic<std::uint32_t> last_ = 0;  // the newest id; written under lock_
+  base::Segments<CodeEntry, 10> entries_;  // written under lock_ before the id is published
+  base::IdIndex index_;                    // insert under lock_
+  std::atomic<std::uint32_t> last_ = 0;    // the newest id; written under lock_
   std::atomic<std::uint64_t> epoch_ = 1;
   std::atomic<std::uint64_t> deaths_ = 0;
   std::atomic<std::uint64_t> lost_ = 0;

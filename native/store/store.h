@@ -67,11 +67,21 @@ class Store {
                                                          std::size_t size,
                                                          std::uint64_t events) noexcept;
 
+  // Called on a thread that has been given a chunk, before anything is written into it; so that
+  // what is in it can be read without the chunks before it.
+  using NewChunk = void (*)(std::uint32_t generation) noexcept;
+  void set_on_new_chunk(NewChunk function) noexcept {
+    on_new_chunk_.store(function, std::memory_order_release);
+  }
+
   // The number of this thread in the recording, or 0; met for the first time if need be.
   [[nodiscard]] std::uint32_t this_thread(bool known) noexcept;
   // It may still write, as the same thread, and end again.
   void this_thread_ends() noexcept;
-  // Gives a name to a thread of this process, which may not have had an event yet.
+  // The number of a thread of this process, which may not have had an event yet; 0 if there is
+  // none.
+  [[nodiscard]] std::uint32_t thread_number(std::uint32_t os_id) noexcept;
+  // Gives a name to one.
   void name_thread(std::uint32_t os_id, std::uint64_t name) noexcept;
 
   // Appends to the metadata: encode(out, deltas) -> end, at most `size` bytes. False if it found
@@ -93,6 +103,9 @@ class Store {
     }
     return write_string(generation, ref);
   }
+  // A stack, unless it is written; those below it must be.
+  void write_stack(std::uint32_t generation, std::uint32_t id, std::uint32_t parent,
+                   std::uint32_t code, std::int32_t offset) noexcept;
   // Has the metadata no room for a name that nobody has used before? One is counted as lost.
   [[nodiscard]] bool refuses_names(std::uint32_t generation) noexcept;
 
@@ -133,6 +146,8 @@ class Store {
   static void prepare_for_ends_of_threads() noexcept;
   [[nodiscard]] Cursor* own(Cursor* cursor, bool known) noexcept;
   [[nodiscard]] std::uint32_t claim_introduced(std::uint32_t os_id) noexcept;
+  [[nodiscard]] std::uint32_t find_thread(std::uint32_t os_id) noexcept;
+  void introduce(std::uint32_t os_id, std::uint32_t thread, std::uint64_t name) noexcept;
   [[nodiscard]] bool give_chunk(Cursor& cursor) noexcept;
   [[nodiscard]] bool give_parked(Cursor& cursor) noexcept;
   void attach(Cursor& cursor, std::uint32_t chunk, std::uint64_t word,
@@ -196,7 +211,10 @@ class Store {
   std::size_t parked_count_ = 0;
   Introduced introduced_[kMostIntroduced] = {};
   std::size_t introduced_count_ = 0;
-  base::Segments<std::atomic<std::uint32_t>, 10> written_;  // by string: in which generation
+  // By string and by stack: in which generation it was written.
+  base::Segments<std::atomic<std::uint32_t>, 10> written_;
+  base::Segments<std::atomic<std::uint32_t>, 10> written_stacks_;
+  std::atomic<NewChunk> on_new_chunk_ = nullptr;
 };
 
 namespace detail {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/byte_pool.h"
+#include "format/records/code.h"
 #include "format/records/string.h"
 #include "store/store.h"
 
@@ -62,6 +63,23 @@ std::uint64_t Store::write_string(std::uint32_t recording, std::uint32_t ref) no
   if (!done) ++header_->names_lost;
   if (written != nullptr) written->store(done ? generation : lost, std::memory_order_release);
   return done ? std::uint64_t{ref} + 1 : 0;
+}
+
+void Store::write_stack(std::uint32_t recording, std::uint32_t id, std::uint32_t parent,
+                        std::uint32_t code, std::int32_t offset) noexcept {
+  if (written_stacks_.has(id) &&
+      written_stacks_.at(id)->load(std::memory_order_acquire) == recording) {
+    return;
+  }
+  if (!cursors_.same_process()) return;
+  const base::Holding holding(lock_);
+  if (state_ != State::on || recording != last_generation_) return;
+  std::atomic<std::uint32_t>* written = written_stacks_.ensure(id);
+  if (written == nullptr) return;
+  const bool done = append_metadata(format::kLongestCompact, [&](std::uint8_t* out, auto&) {
+    return format::Stack::encode(out, id, parent, code, offset);
+  });
+  if (done) written->store(recording, std::memory_order_release);
 }
 
 bool Store::refuses_names(std::uint32_t recording) noexcept {

@@ -24,6 +24,9 @@ void on_thread_end(void*) {
   store().this_thread_ends();
 }
 
+// Of each chunk, for what is said at its beginning.
+constexpr std::size_t kReserved = 3 * format::kLongestCompact;
+
 pthread_key_t end_key;
 bool has_end_key = false;  // both written once, under the store's lock, before the first cursor
 
@@ -53,6 +56,7 @@ Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
   size = std::max(size, format::kLongestCompact);  // what enter() asks for
   for (;;) {
     if (!cursors_.same_process()) return nullptr;
+    bool fresh = false;
     {
       const base::Holding holding(lock_);
       if (state_ == State::idle || recording != last_generation_) return nullptr;
@@ -61,11 +65,11 @@ Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
       if (state_ == State::on) {
         if (cursor == nullptr) {
           reason = Reason::memory;
-        } else if (size > capacity() - format::kLongestCompact) {
+        } else if (size > capacity() - kReserved) {
           reason = Reason::too_large;
-        } else if (!(cursor->committed != nullptr && cursor->has_room(size)) &&
-                   !give_chunk(*cursor)) {
-          reason = state_ == State::on ? Reason::limit : header_->reason;
+        } else if (!(cursor->committed != nullptr && cursor->has_room(size))) {
+          fresh = give_chunk(*cursor);
+          if (!fresh) reason = state_ == State::on ? Reason::limit : header_->reason;
         }
       }
       if (reason != Reason::none) {
@@ -74,6 +78,8 @@ Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
       }
     }
     watch_end_of_thread();
+    const NewChunk on_new_chunk = on_new_chunk_.load(std::memory_order_acquire);
+    if (fresh && on_new_chunk != nullptr) on_new_chunk(recording);
     if (cursor->enter() && cursor->has_room(size)) return cursor;
     cursor->leave();  // somebody took the chunk already: a ring that is too small for its threads
   }
@@ -123,10 +129,7 @@ std::uint32_t Store::claim_introduced(std::uint32_t os_id) noexcept {
   return 0;
 }
 
-void Store::name_thread(std::uint32_t os_id, std::uint64_t name) noexcept {
-  if (!cursors_.same_process()) return;
-  const base::Holding holding(lock_);
-  if (state_ != State::on) return;
+std::uint32_t Store::find_thread(std::uint32_t os_id) noexcept {
   std::uint32_t thread = 0;
   cursors_.for_each(last_generation_, [&](const Cursor& cursor) {
     if (cursor.os_id == os_id) thread = cursor.thread;
@@ -134,15 +137,33 @@ void Store::name_thread(std::uint32_t os_id, std::uint64_t name) noexcept {
   for (std::size_t i = 0; i < introduced_count_; ++i) {
     if (introduced_[i].os_id == os_id) thread = introduced_[i].thread;
   }
-  const bool met = thread != 0;
-  if (!met) {
-    thread = ++last_thread_;
-    if (introduced_count_ < kMostIntroduced) introduced_[introduced_count_++] = {os_id, thread};
-  }
+  return thread;
+}
+
+void Store::introduce(std::uint32_t os_id, std::uint32_t thread, std::uint64_t name) noexcept {
+  if (introduced_count_ < kMostIntroduced) introduced_[introduced_count_++] = {os_id, thread};
   append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
-    const std::uint64_t now = base::ticks();
-    return met ? format::ThreadName::encode(out, deltas, now, thread, name)
-               : format::Thread::encode(out, deltas, now, thread, os_id, name, true);
+    return format::Thread::encode(out, deltas, base::ticks(), thread, os_id, name, true);
+  });
+}
+
+std::uint32_t Store::thread_number(std::uint32_t os_id) noexcept {
+  if (!cursors_.same_process()) return 0;
+  const base::Holding holding(lock_);
+  if (state_ != State::on) return 0;
+  std::uint32_t thread = find_thread(os_id);
+  if (thread == 0) introduce(os_id, thread = ++last_thread_, 0);
+  return thread;
+}
+
+void Store::name_thread(std::uint32_t os_id, std::uint64_t name) noexcept {
+  if (!cursors_.same_process()) return;
+  const base::Holding holding(lock_);
+  if (state_ != State::on) return;
+  const std::uint32_t thread = find_thread(os_id);
+  if (thread == 0) return introduce(os_id, ++last_thread_, name);
+  append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
+    return format::ThreadName::encode(out, deltas, base::ticks(), thread, name);
   });
 }
 

@@ -137,7 +137,7 @@ def test_a_child_that_python_was_not_told_of_goes_on_in_python(tmp_path, rude):
         recorder = whence.record({str(path)!r}).start()
 
         def hold():
-            with whence._record._lock:
+            with whence._process.lock:
                 held.set()
                 done.wait()
 

@@ -10,7 +10,7 @@ import pytest
 
 import whence
 from harness import runner
-from whence import _record
+from whence import _session
 
 pytestmark = pytest.mark.store
 
@@ -135,7 +135,7 @@ def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
 
 
 def test_there_is_an_end_to_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(_record, "MOST_DUMPS", 3)
+    monkeypatch.setattr(_session, "MOST_DUMPS", 3)
     with whence.record(tmp_path / "a.whence", dump_on=["span>1ms"]):
         for _ in range(6):
             with whence.span("slow"):

@@ -1,0 +1,189 @@
+// calls.h: calls of Python functions, as they are entered and left. The hot path of the tracer.
+//
+// Threads: entered() and left() on the thread that runs the frame, attached to the main
+// interpreter; each thread its own frames. Starting and stopping: calls_control.h.
+// Allocates: never here; the slow path maps pages, and at first sight of code uses PyMem.
+// Fails by: counting the event as dropped. Nothing is raised, no exception is touched.
+//
+// Events are matched by frame, never by counting. A frame is entered from the one that is open
+// innermost, or the slow path finds out, by walking, which frames have come and gone unseen:
+//
+//      open frames     entered(d, caller b)       written          open then
+//      a b c           c is gone                  gone, call d     a b d
+//      a b             b -> x -> d                open x, call d   a b x d
+//
+// Budget of an event: the clock, and about 45 instructions: the code's entry, three compares, the
+// record, one push or pop.
+#pragma once
+
+#include <Python.h>
+
+#include <atomic>
+
+#include "base/more_stack.h"
+#include "cpython/call_events.h"
+#include "cpython/frames.h"
+#include "format/records/call.h"
+#include "probes/call_codes.h"
+#include "probes/folding.h"
+#include "probes/open_frames.h"
+#include "probes/tasks.h"
+#include "stacks/store.h"
+#include "store/write.h"
+
+namespace whence::probes {
+
+// What a thread keeps.
+struct CallThread {
+  OpenFrames open;
+  std::uint32_t epoch = 0;                  // the stretch of recording that `open` is of
+  std::size_t standing = 0;                 // how many frames were open when that began
+  bool greeting = false;                    // telling its frames
+  bool ended = false;                       // the thread's destructors are running
+  const cpython::Frame* passing = nullptr;  // see cpython/eval_hook.h
+  base::MoreStack stack;
+  Folding folding;
+};
+
+// What the recording wants. Written under the GIL, read by any thread.
+struct CallOptions {
+  using Number = std::atomic<std::uint32_t>;
+  static constexpr std::uint32_t kOff = 0xFFFFFFFF;
+
+  Number epoch = kOff;   // kOff: calls are not recorded. Another one after each pause
+  Number mark = 1;       // of code that is recorded; 1: of none
+  Number recording = 0;  // the store's generation
+  Number max_depth = kOff;
+  std::atomic<std::uint64_t> shortest = 0;  // ticks; calls below it are folded
+
+  [[nodiscard, gnu::always_inline]] static std::uint32_t get(const Number& number) noexcept {
+    return number.load(std::memory_order_relaxed);
+  }
+};
+
+namespace detail {
+// Found without a call: this module's thread-local storage is a few hundred bytes, within what the
+// C library reserves for modules that are loaded late.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit CallThread call_thread;
+extern CallOptions call_options;
+// Called on a thread whose frames are met for the first time; nullptr: nothing is.
+extern void (*on_new_thread)(PyThreadState*) noexcept;
+
+[[gnu::cold, gnu::noinline]] bool entered_slowly(const cpython::Frame* frame,
+                                                 const cpython::Frame* caller, PyCodeObject* code,
+                                                 cpython::Entered how) noexcept;
+[[gnu::cold, gnu::noinline]] bool left_slowly(const cpython::Frame* frame,
+                                              const cpython::Frame* caller, PyCodeObject* code,
+                                              cpython::Left how, PyObject* value) noexcept;
+}  // namespace detail
+
+[[nodiscard, gnu::always_inline]] inline std::uintptr_t address_of(
+    const cpython::Frame* frame) noexcept {
+  return reinterpret_cast<std::uintptr_t>(frame);
+}
+
+// Is that frame the innermost open one? Then a reader takes it for the place of what is written next.
+[[nodiscard]] inline bool make_place_in(const cpython::Frame* frame) noexcept {
+  CallThread& self = detail::call_thread;
+  if (self.epoch != CallOptions::get(detail::call_options.epoch) ||
+      (self.open.top().frame & ~(kTags & ~kSilent)) != address_of(frame)) {
+    return false;
+  }
+  self.folding.flush(CallOptions::get(detail::call_options.recording));
+  return true;
+}
+
+// What tells generators, coroutines and asynchronous generators that live at one time apart.
+[[nodiscard, gnu::always_inline]] inline std::uint64_t generator_number(
+    const cpython::Frame* frame) noexcept {
+  return address_of(frame) >> 4;
+}
+
+template <class R>
+[[gnu::always_inline]] inline bool write_entry(std::uint32_t recording, stacks::CodeId code) {
+  return store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
+           return R::encode(cursor.next(), cursor.deltas, now, code);
+         }) != 0;
+}
+template <class R>
+[[gnu::always_inline]] inline bool write_entry(std::uint32_t recording, stacks::CodeId code,
+                                               std::uint64_t generator) {
+  return store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
+           return R::encode(cursor.next(), cursor.deltas, now, code, generator);
+         }) != 0;
+}
+template <class R>
+[[gnu::always_inline]] inline bool write_exit(std::uint32_t recording) {
+  return store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
+           return R::encode(cursor.next(), cursor.deltas, now);
+         }) != 0;
+}
+
+[[gnu::always_inline]] inline bool write_entered(std::uint32_t recording, stacks::CodeId code,
+                                                 const cpython::Frame* frame,
+                                                 cpython::Entered how) noexcept {
+  using cpython::Entered;
+  if (how == Entered::resume) {
+    return write_entry<format::Resume>(recording, code, generator_number(frame));
+  }
+  if (how == Entered::thrown) {
+    return write_entry<format::Throw>(recording, code, generator_number(frame));
+  }
+  if (cpython::is_generator(frame)) {
+    return write_entry<format::GeneratorCall>(recording, code, generator_number(frame));
+  }
+  return write_entry<format::Call>(recording, code);
+}
+
+[[gnu::always_inline]] inline bool write_left(std::uint32_t recording, cpython::Left how) noexcept {
+  switch (how) {
+    case cpython::Left::returned: return write_exit<format::Return>(recording);
+    case cpython::Left::yielded: return write_exit<format::Yield>(recording);
+    case cpython::Left::unwound: return write_exit<format::Unwind>(recording);
+    case cpython::Left::unstarted: return write_exit<format::Unstarted>(recording);
+  }
+  return false;
+}
+
+[[nodiscard, gnu::always_inline]] inline bool begins_coroutine(const cpython::Frame* frame,
+                                                               const PyCodeObject* code,
+                                                               cpython::Entered how) noexcept {
+  return how == cpython::Entered::call && cpython::is_generator(frame) &&
+         (code->co_flags & CO_COROUTINE) != 0;
+}
+
+// False: this code is not recorded.
+[[gnu::always_inline]] inline bool entered(const cpython::Frame* frame,
+                                           const cpython::Frame* caller, PyCodeObject* code,
+                                           cpython::Entered how) noexcept {
+  CallThread& self = detail::call_thread;
+  const CallOptions& wanted = detail::call_options;
+  const stacks::CodeEntry* entry = stacks::CodeRegistry::known_entry(code);
+  if (entry == nullptr || entry->mark.load(std::memory_order_relaxed) != wanted.get(wanted.mark) ||
+      self.epoch != wanted.get(wanted.epoch) || self.open.full() ||
+      self.open.top().frame != address_of(caller)) [[unlikely]] {
+    return detail::entered_slowly(frame, caller, code, how);
+  }
+  if (begins_coroutine(frame, code, how)) [[unlikely]] {
+    return detail::entered_slowly(frame, caller, code, how);
+  }
+  write_entered(wanted.get(wanted.recording), entry->id, frame, how);
+  self.open.push(address_of(frame), entry->id);
+  return true;
+}
+
+[[gnu::always_inline]] inline bool left(const cpython::Frame* frame, const cpython::Frame* caller,
+                                        PyCodeObject* code, cpython::Left how,
+                                        PyObject* value) noexcept {
+  CallThread& self = detail::call_thread;
+  const CallOptions& wanted = detail::call_options;
+  if (self.epoch != wanted.get(wanted.epoch) || self.open.top().frame != address_of(frame) ||
+      (how == cpython::Left::yielded && may_be_awaited(value))) [[unlikely]] {
+    return detail::left_slowly(frame, caller, code, how, value);
+  }
+  write_left(wanted.get(wanted.recording), how);
+  self.open.pop();
+  return true;
+}
+
+}  // namespace whence::probes

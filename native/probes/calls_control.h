@@ -1,0 +1,35 @@
+// calls_control.h: recording of calls, turned on and off.
+//
+// Threads: holders of the GIL. Allocates: at first sight of code; CPython does, to instrument it.
+// Fails by: a reason, and calls are not recorded.
+//
+//      off --start--> on --pause--> paused --resume--> on ... --stop--> off
+//
+// Each stretch of `on` is an epoch of its own: threads tell their frames anew in it.
+#pragma once
+
+#include <cstdint>
+
+#include "cpython/call_events.h"
+#include "probes/call_codes.h"
+
+namespace whence::probes {
+
+struct CallsWanted {
+  CallFilter filter;
+  cpython::CallEvents events;
+  std::uint32_t max_depth = 0;     // 0: no bound
+  std::uint64_t min_duration = 0;  // nanoseconds; shorter calls are folded
+};
+
+// nullptr, or why not.
+[[nodiscard]] const char* start_calls(CallsWanted wanted) noexcept;
+void pause_calls() noexcept;
+[[nodiscard]] const char* resume_calls() noexcept;
+// Does not matter whether they are on.
+void stop_calls() noexcept;
+
+// In a forked child.
+void forget_calls() noexcept;
+
+}  // namespace whence::probes

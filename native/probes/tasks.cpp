@@ -1,0 +1,239 @@
+// tasks.cpp: see tasks.h.
+#include "probes/tasks.h"
+
+#include <new>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "cpython/pending.h"
+#include "cpython/ref.h"
+#include "format/records/task.h"
+#include "probes/call_codes.h"
+#include "probes/name.h"
+#include "store/write.h"
+
+namespace whence::probes {
+
+using cpython::Frame;
+using cpython::PendingAside;
+using cpython::Ref;
+
+namespace detail {
+PyTypeObject* awaited_types[3] = {};
+}
+
+namespace {
+
+struct Known {
+  const Frame* frame;  // of its coroutine
+  std::uint64_t id;
+  bool begun;
+};
+
+// What asyncio has for us. All guarded by the GIL; kept until the process ends.
+struct Asyncio {
+  bool found = false;
+  PyObject* current_task = nullptr;   // from 3.12, a function written in C
+  PyObject* running_loop = nullptr;   // before, another,
+  PyObject* current_tasks = nullptr;  // and tasks by loop
+  PyTypeObject* c_task = nullptr;     // either may be missing
+  PyTypeObject* python_task = nullptr;
+  PyObject *get_name = nullptr, *get_coroutine = nullptr;  // of c_task
+};
+Asyncio asyncio;
+// By their addresses, which are theirs as long as they live; who comes after is met when it is made
+// or begins. Never destroyed.
+std::unordered_map<PyObject*, Known>& known = *new std::unordered_map<PyObject*, Known>;
+std::unordered_map<const Frame*, std::uint64_t>& by_frame =
+    *new std::unordered_map<const Frame*, std::uint64_t>;
+std::uint64_t last_id = 0;
+
+PyObject* attribute(PyObject* object, const char* name) noexcept {
+  PyObject* value = object != nullptr ? PyObject_GetAttrString(object, name) : nullptr;
+  if (value == nullptr) PyErr_Clear();
+  return value;
+}
+
+Ref<> module(const char* name) noexcept {
+  const Ref<> text(PyUnicode_FromString(name));
+  Ref<> found(text ? PyImport_GetModule(text.get()) : nullptr);
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+PyTypeObject* as_type(PyObject* object) noexcept {
+  if (object != nullptr && PyType_Check(object)) return reinterpret_cast<PyTypeObject*>(object);
+  Py_XDECREF(object);
+  return nullptr;
+}
+
+void watch_function(PyObject* owner, const char* name) noexcept {
+  const Ref<> function(attribute(owner, name));
+  if (function && PyFunction_Check(function.get())) {
+    watch_returns(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.get())));
+  }
+}
+
+// Nothing is imported: a program that has not imported asyncio has no tasks.
+bool find_asyncio() noexcept {
+  if (asyncio.found) return true;
+  const Ref<> tasks = module("asyncio.tasks");
+  const Ref<> events = module("asyncio.base_events");
+  if (!tasks || !events) return false;
+  asyncio.found = true;
+  const Ref<> native = module("_asyncio");
+  asyncio.current_task = attribute(native.get(), "current_task");
+  asyncio.running_loop = attribute(native.get(), "_get_running_loop");
+  asyncio.current_tasks = attribute(native.get(), "_current_tasks");
+  asyncio.c_task = as_type(attribute(native.get(), "Task"));
+  asyncio.python_task = as_type(attribute(tasks.get(), "_PyTask"));
+  auto* c_task = reinterpret_cast<PyObject*>(asyncio.c_task);
+  asyncio.get_name = attribute(c_task, "get_name");
+  asyncio.get_coroutine = attribute(c_task, "get_coro");
+  detail::awaited_types[0] = asyncio.c_task;
+  detail::awaited_types[1] = asyncio.python_task;
+  detail::awaited_types[2] = as_type(attribute(tasks.get(), "_GatheringFuture"));
+  watch_function(tasks.get(), "create_task");
+  watch_function(tasks.get(), "ensure_future");
+  const Ref<> loop(attribute(events.get(), "BaseEventLoop"));
+  watch_function(loop.get(), "create_task");
+  return true;
+}
+
+bool is_c_task(PyObject* value) noexcept {
+  return asyncio.c_task != nullptr && PyObject_TypeCheck(value, asyncio.c_task);
+}
+bool is_task(PyObject* value) noexcept {
+  return is_c_task(value) ||
+         (asyncio.python_task != nullptr && PyObject_TypeCheck(value, asyncio.python_task));
+}
+
+// Of a task written in Python.
+Ref<> own_attribute(PyObject* task, const char* name) noexcept {
+  const Ref<> attributes(PyObject_GenericGetDict(task, nullptr));
+  PyObject* value = attributes ? PyDict_GetItemString(attributes.get(), name) : nullptr;
+  return Ref<>::borrow(value);
+}
+Ref<> name_of_task(PyObject* task) noexcept {
+  if (!is_c_task(task)) return own_attribute(task, "_name");
+  return Ref<>(asyncio.get_name ? PyObject_CallOneArg(asyncio.get_name, task) : nullptr);
+}
+Ref<> coroutine_of(PyObject* task) noexcept {
+  if (!is_c_task(task)) return own_attribute(task, "_coro");
+  return Ref<>(asyncio.get_coroutine ? PyObject_CallOneArg(asyncio.get_coroutine, task) : nullptr);
+}
+
+Ref<> current_task() noexcept {
+  if (asyncio.current_task != nullptr) {
+    Ref<> task(PyObject_CallNoArgs(asyncio.current_task));
+    if (!task) PyErr_Clear();
+    return task;
+  }
+  if (asyncio.running_loop == nullptr || asyncio.current_tasks == nullptr) return {};
+  const Ref<> loop(PyObject_CallNoArgs(asyncio.running_loop));
+  if (!loop || loop.get() == Py_None) return {};
+  return Ref<>::borrow(PyDict_GetItem(asyncio.current_tasks, loop.get()));
+}
+
+std::uint64_t id_of_task(PyObject* task) noexcept {
+  const auto place = task != nullptr ? known.find(task) : known.end();
+  return place != known.end() ? place->second.id : 0;
+}
+
+void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begun,
+          std::uint64_t parent) noexcept {
+  const Ref<> name = name_of_task(task);
+  const std::uint64_t id = ++last_id;
+  try {
+    known[task] = {frame, id, begun};
+    by_frame[frame] = id;
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  PyCodeObject* code = cpython::code_of(cpython::executable(frame));
+  const stacks::CodeEntry* entry = decided_entry(code, recording);
+  const bool text = name && PyUnicode_Check(name.get());
+  const std::uint64_t name_id = text ? name_of(recording, name.get()) : 0;
+  store::store().write_metadata(
+      format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
+        return format::Task::encode(out, deltas, base::ticks(), id, parent, name_id,
+                                    is_recorded(entry, recording) ? id_of(entry) : 0,
+                                    reinterpret_cast<std::uintptr_t>(frame) >> 4);
+      });
+}
+
+bool is_coroutine_like(const Frame* frame) noexcept {
+  constexpr int kAwaits = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR | CO_GENERATOR;
+  while (frame != nullptr && cpython::hidden(frame)) frame = cpython::previous(frame);
+  return frame != nullptr &&
+         (cpython::code_of(cpython::executable(frame))->co_flags & kAwaits) != 0;
+}
+
+// The task that was running when this coroutine began, for one that begins inside another.
+std::uint64_t enclosing_task(const Frame* frame) noexcept {
+  for (; frame != nullptr; frame = cpython::previous(frame)) {
+    if (cpython::hidden(frame) || !cpython::is_generator(frame)) continue;
+    const auto place = by_frame.find(frame);
+    if (place != by_frame.end()) return place->second;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void forget_tasks() noexcept {
+  known.clear();
+  by_frame.clear();
+  last_id = 0;
+}
+
+void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* caller) noexcept {
+  if (is_coroutine_like(caller) || !find_asyncio()) return;
+  const PendingAside aside;
+  const Ref<> task = current_task();
+  if (!task || !is_task(task.get())) return;
+  const Ref<> coroutine = coroutine_of(task.get());
+  if (!coroutine || cpython::frame_of_generator(coroutine.get()) != frame) return;
+  const auto place = known.find(task.get());
+  if (place != known.end() && place->second.frame == frame && !place->second.begun) {
+    place->second.begun = true;
+    return;
+  }
+  meet(recording, task.get(), frame, true, enclosing_task(caller));
+}
+
+void maybe_made(std::uint32_t recording, PyObject* value) noexcept {
+  if (value == nullptr || !find_asyncio() || !is_task(value)) return;
+  const PendingAside aside;
+  const Ref<> coroutine = coroutine_of(value);
+  if (!coroutine) return;
+  const Frame* frame = cpython::frame_of_generator(coroutine.get());
+  if (frame == nullptr) return;
+  const auto place = known.find(value);
+  if (place != known.end() && place->second.frame == frame) return;  // eager, or told twice
+  const Ref<> parent = current_task();
+  meet(recording, value, frame, false, id_of_task(parent.get()));
+}
+
+void maybe_awaits(std::uint32_t recording, const Frame* frame, PyObject* value) noexcept {
+  const PendingAside aside;
+  const Ref<> task = current_task();
+  const auto place = task ? known.find(task.get()) : known.end();
+  if (place == known.end() || place->second.frame != frame) return;
+  const std::uint64_t id = place->second.id;
+  const auto tell = [&](PyObject* awaited) {
+    const std::uint64_t other = id_of_task(awaited);
+    if (other == 0) return;
+    store::write<format::Awaits>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
+      return format::Awaits::encode(cursor.next(), cursor.deltas, now, id, other);
+    });
+  };
+  if (is_task(value)) return tell(value);
+  const Ref<> children = own_attribute(value, "_children");
+  if (!children || !PyList_Check(children.get())) return;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(children.get()); ++i) {
+    tell(PyList_GET_ITEM(children.get(), i));
+  }
+}
+
+}  // namespace whence::probes

@@ -1,0 +1,245 @@
+"""One recording into one file: begun, paused, copied and ended.
+
+What a recorder does between ``start()`` and ``stop()``, or a schedule in one cycle.
+"""
+
+import os
+import sys
+
+from whence import _core, _process
+from whence._enters import Enters
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whence._options import Options
+
+MOST_DUMPS = 16  # of its own accord
+_FILE_EXISTS = 17  # the errno; the module is not imported for it
+_MOST_NUMBERS = 10_000  # of files beside each other
+
+
+class Session:
+    """A recording that is being made, or was."""
+
+    def __init__(self, options: "Options", wanted: str | None) -> None:
+        self._options = options
+        self._wanted = wanted
+        self._dumps: list[str] = []  # that it made of its own accord
+        self._status: dict[str, Any] | None = None  # once it has ended
+        self._tracer = options.make_tracer()
+        self._enters: Enters | None = None
+        self.paused = False
+        self.events: list[Any] = []
+        self.path = ""
+
+    def begin(self) -> None:
+        if self._options.pack:
+            _prepare_to_pack()
+        self.path = self._open_file()
+        if self._status is not None:
+            return
+        try:
+            self._tell()
+            self._put_hooks_in()
+        except BaseException:
+            self.end(discard=True)
+            raise
+
+    @property
+    def running(self) -> bool:
+        return self._status is None
+
+    def status(self) -> "dict[str, Any]":
+        return _core.recording_status() if self._status is None else self._status
+
+    def pause(self) -> None:
+        if not self.paused:
+            self.paused = True
+            self._tracer.pause()
+            self._watch_gc(on=False)
+
+    def resume(self) -> None:
+        if self.paused:
+            self.paused = False
+            self._watch_gc(on=True)
+            self._tracer.resume()
+
+    def dump(self, path: str, *, overwrite: bool) -> None:
+        _core.dump_recording(os.fsencode(path), overwrite)
+        if self._options.pack:
+            _pack_path(path)
+
+    def end(self, *, discard: bool = False) -> None:
+        """Close the file; ``discard`` takes it away again."""
+        if self._status is not None:
+            return
+        try:
+            self._take_hooks_out()
+            self._collect_events()
+        finally:
+            file = _core.stop_recording()
+            self._status = {**_core.recording_status(), "state": "idle"}
+            if discard:
+                _discard(file, self.path)
+            else:
+                self._finish(file)
+
+    def forget(self) -> None:
+        """In a forked child: the file is the parent's."""
+        self._tracer.forget()
+        self._take_hooks_out()
+        self._status = {}
+
+    def _open_file(self) -> str:
+        """Make the file. A name of our own choosing gives way to one that is there."""
+        options = self._options
+        for number in range(1, _MOST_NUMBERS):
+            path = self._wanted or _default_path(number)
+            try:
+                reason = _core.start_recording(
+                    os.fsencode(path),
+                    options.overwrite,
+                    options.chunk_size,
+                    options.max_size,
+                    options.keep,
+                )
+            except FileExistsError as problem:
+                if self._wanted is None and not options.overwrite:
+                    continue
+                message = f"{path} is there already: pass overwrite=True to replace it"
+                if options.overwrite:
+                    message = f"{path} is no file that could be replaced"
+                raise FileExistsError(problem.errno, message) from None
+            if reason is not None:
+                self._status = {"state": "ended", "reason": reason}
+            return os.path.abspath(path)  # noqa: PTH100
+        message = "there are too many recordings here: give this one a name"
+        raise FileExistsError(message)
+
+    def _tell(self) -> None:
+        """Facts about the program: its name, not its arguments."""
+        import whence  # noqa: PLC0415
+
+        name = sys.argv[0] if getattr(sys, "argv", None) else ""
+        facts = {
+            "program": os.path.basename(name),  # noqa: PTH119
+            "python": sys.version.split()[0],
+            "implementation": sys.implementation.name,
+            "whence": whence.__version__,
+            "platform": f"{sys.platform}-{os.uname().machine}",
+        }
+        for key, value in facts.items():
+            _core.tell(key, value.encode("utf-8", "replace").decode())
+
+    def _put_hooks_in(self) -> None:
+        """Calls come last, so that none of what is done here is recorded."""
+        from whence import _hooks  # noqa: PLC0415
+
+        _process.watch()
+        self._watch_gc(on=True)
+        _hooks.watch_threads()
+        if self._options.triggers:
+            self._options.triggers.put_in(self._dump_by_itself)
+        self._enters = Enters()
+        reason = self._tracer.start(self._options, self._enters.enter)
+        if reason is not None:
+            _core.tell("calls", reason)
+
+    def _take_hooks_out(self) -> None:
+        self._tracer.stop()
+        from whence import _hooks  # noqa: PLC0415
+
+        if self._options.triggers:
+            self._options.triggers.take_out()
+        _hooks.ignore_threads()
+        self._watch_gc(on=False)
+
+    def _collect_events(self) -> None:
+        if self._enters is not None:
+            enters, self._enters = self._enters, None
+            end = enters.end()
+            self.events = list(self._tracer.events(enters.enters, enters.time, end))
+
+    def _watch_gc(self, *, on: bool) -> None:
+        from whence import _hooks  # noqa: PLC0415
+
+        if not on:
+            _hooks.ignore_gc()
+        elif self._options.gc:
+            _hooks.watch_gc()
+        self._tracer.watch_gc(on and self._options.gc)
+
+    def _dump_by_itself(self, why: str) -> None:
+        """Leave a copy beside the file, to be packed later.
+
+        What goes wrong with that is not heard of. There is no ``try`` for it: that
+        would catch what a signal handler of the program's raises in here, too.
+        """
+        lock = _process.lock
+        if len(self._dumps) >= MOST_DUMPS or not lock.acquire(blocking=False):
+            return
+        try:
+            if self._status is None:
+                _core.mark(f"dump: {why}")
+                stem = self.path.removesuffix(".whence")
+                for number in range(len(self._dumps) + 1, _MOST_NUMBERS):
+                    path = f"{stem}-dump-{number}.whence"
+                    error = _core.try_dump(os.fsencode(path), False)  # noqa: FBT003
+                    if error != _FILE_EXISTS:
+                        break
+                self._dumps.append("" if error else path)
+        finally:
+            lock.release()
+
+    def _finish(self, file: int) -> None:
+        """Pack what is closed now: the recording, and the copies that it made."""
+        try:
+            if self._options.pack:
+                for path in filter(None, self._dumps):
+                    _pack_path(path)
+            if self._options.pack and file >= 0:
+                _pack(file, self.path, self._options.keep)
+        finally:
+            if file >= 0:
+                os.close(file)
+
+
+def _default_path(number: int) -> str:
+    suffix = "" if number == 1 else f"-{number}"
+    return f"whence-{os.getpid()}{suffix}.whence"
+
+
+def _discard(file: int, path: str) -> None:
+    if file >= 0:
+        os.close(file)
+    if os.path.exists(path):  # noqa: PTH110
+        os.unlink(path)  # noqa: PTH108
+
+
+def _prepare_to_pack() -> None:
+    """Import what packing needs, now.
+
+    A child that is forked while a thread imports it could never import it.
+    """
+    from whence import _packing  # noqa: PLC0415
+
+    _packing.prepare()
+
+
+def _pack(file: int, path: str, keep: int = 0) -> None:
+    from whence import _packing  # noqa: PLC0415
+
+    _packing.pack(file, path, keep)
+
+
+def _pack_path(path: str) -> None:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return  # somebody was faster, and has taken it away
+    try:
+        _pack(file, path)
+    finally:
+        os.close(file)
