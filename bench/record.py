@@ -53,7 +53,7 @@ def measure_spans(folder):
 
     def recording():
         path = f"{folder}/{next(number)}.whence"
-        return whence.record(path, max_size="8MB", gc=False, pack=False)
+        return whence.record(path, max_size="8MB", gc=False, pack=False, calls=False)
 
     functions["whence.span, recording"] = (whence.span, recording)
     functions["whence.span, off"] = (whence.span, contextlib.nullcontext)
@@ -128,7 +128,7 @@ def measure_size(folder):
     count = 200_000
     for pack in (False, True):
         path = f"{folder}/size-{pack}.whence"
-        with whence.record(path, gc=False, pack=pack):
+        with whence.record(path, gc=False, pack=pack, calls=False):
             start = time.perf_counter_ns()
             for number in range(count):
                 with whence.span("request"):

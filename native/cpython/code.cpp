@@ -30,15 +30,23 @@ PyObject* as_object(PyCodeObject* code) noexcept {
   return reinterpret_cast<PyObject*>(code);
 }
 
+void (*tell_death)(void*) = nullptr;
+char sample;  // what find_slots() puts into a slot
+
+// CPython calls this for code that was never marked too, with an empty slot, if another tool has
+// put something into a slot of its own.
+void on_death(void* content) {
+  if (content != nullptr && content != &sample) tell_death(content);
+}
+
 // On code of our own: is a value that CPython put into the slot where we would look for it?
 bool find_slots() noexcept {
   if (!kLayoutKnown) return false;
   const Ref<PyCodeObject> code(PyCode_NewEmpty("whence", "whence", 1));
-  char mark;
-  if (!code || kSetSlot(as_object(code.get()), slot, &mark) != 0) return false;
+  if (!code || kSetSlot(as_object(code.get()), slot, &sample) != 0) return false;
   const auto* slots = static_cast<const detail::Slots*>(code.get()->co_extra);
   const bool found = slots != nullptr && slots->count > slot && slots->count <= 255 &&
-                     slots->content[slot] == &mark;
+                     slots->content[slot] == &sample;
   return kSetSlot(as_object(code.get()), slot, nullptr) == 0 && found;
 }
 
@@ -48,6 +56,7 @@ bool find_slots() noexcept {
 // module again finds it there, and another interpreter's dictionary is another.
 bool request_code_slot(void (*died)(void*)) noexcept {
   constexpr char kNote[] = "whence.code_slot";
+  tell_death = died;
   PyObject* notes = PyInterpreterState_GetDict(PyInterpreterState_Get());
   if (notes == nullptr) return false;
   if (PyObject* known = PyDict_GetItemString(notes, kNote)) {
@@ -55,7 +64,7 @@ bool request_code_slot(void (*died)(void*)) noexcept {
     detail::slots_are_known = find_slots();
     return !PyErr_Occurred();
   }
-  const Py_ssize_t given = kRequestSlot(died);
+  const Py_ssize_t given = kRequestSlot(on_death);
   if (given < 0) {
     PyErr_SetString(PyExc_ImportError, "whence needs a code-extra slot and CPython has none left");
     return false;

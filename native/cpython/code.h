@@ -18,7 +18,7 @@
 namespace whence::cpython {
 
 // Asks for this interpreter's slot, once in its life; `died` is called with a slot's content when a
-// code object dies, perhaps with nullptr. False with Python's error set if CPython has none left.
+// code object dies that has one. False with Python's error set if CPython has none left.
 [[nodiscard]] bool request_code_slot(void (*died)(void*)) noexcept;
 
 [[nodiscard]] bool set_code_slot(PyCodeObject* code, void* content) noexcept;

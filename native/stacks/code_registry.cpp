@@ -20,10 +20,7 @@ bool CodeRegistry::attach() noexcept {
   return cpython::request_code_slot(&CodeRegistry::died);
 }
 
-// CPython calls this for code that was never captured too, with an empty slot, if another tool
-// has put something into a slot of its own.
-void CodeRegistry::died(void* slot) {
-  if (slot == nullptr) return;
+void CodeRegistry::died(void*) {
   CodeRegistry& self = store().codes;
   self.deaths_.fetch_add(1, std::memory_order_relaxed);
   self.epoch_.fetch_add(1, std::memory_order_release);

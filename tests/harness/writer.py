@@ -22,6 +22,7 @@ recorder = whence.record(
     gc=False,
     chunk_size=int(chunk_size),
     max_size=int(max_size) or None,
+    calls=False,
 )
 recorder.start()
 half = numbered.WRITERS // 2

@@ -40,7 +40,7 @@ def record_it(folder, **options):
     path, copy = folder / "faulty.whence", folder / "copy.whence"
     for old in folder.iterdir():
         old.unlink()
-    recorder = whence.record(path, chunk_size=4096, **options)
+    recorder = whence.record(path, chunk_size=4096, **options, calls=False)
     with recorder:
         result = program()
         try:
@@ -105,7 +105,9 @@ def test_every_call_fails_in_turn(faults, folder, error, last):
 def test_an_unbounded_recording_ends_with_its_reason(faults, folder):
     faults.arm(20, FOR_EVER, errno.ENOSPC, "fallocate")
     try:
-        recorder = whence.record(folder / "full.whence", chunk_size=4096, pack=False)
+        recorder = whence.record(
+            folder / "full.whence", chunk_size=4096, pack=False, calls=False
+        )
         with recorder:
             for value in range(100_000):
                 whence.counter("value", value)
@@ -127,7 +129,7 @@ def test_an_unbounded_recording_ends_with_its_reason(faults, folder):
 def test_a_file_system_that_cannot_reserve_space(faults, folder):
     faults.arm(0, FOR_EVER, errno.EOPNOTSUPP, "fallocate")
     try:
-        recorder = whence.record(folder / "zeros.whence", pack=False)
+        recorder = whence.record(folder / "zeros.whence", pack=False, calls=False)
         with recorder:
             program()
         assert recorder.reason is None
@@ -142,7 +144,7 @@ def test_a_file_system_that_cannot_reserve_space(faults, folder):
 def test_a_failing_start_says_so_and_the_program_goes_on(faults, folder):
     faults.arm(0, FOR_EVER, errno.EMFILE, "open")
     try:
-        recorder = whence.record(folder / "never.whence")
+        recorder = whence.record(folder / "never.whence", calls=False)
         with recorder:
             assert program() == 3 * sum(range(150))
             assert recorder.state == "ended"
@@ -150,7 +152,7 @@ def test_a_failing_start_says_so_and_the_program_goes_on(faults, folder):
         faults.disarm()
     assert recorder.reason == "io"
     assert list(folder.iterdir()) == []
-    with whence.record(folder / "later.whence") as later:
+    with whence.record(folder / "later.whence", calls=False) as later:
         assert later.state == "on"
 
 
@@ -178,7 +180,7 @@ def test_a_file_system_that_fills_up(tmp_path, size):
     )
     try:
         path = small / "full.whence"
-        recorded = BUSY + f"with whence.record({str(path)!r}): program()"
+        recorded = BUSY + f"with whence.record({str(path)!r}, calls=False): program()"
         outcome = runner.same_as_without(BUSY + "program()", recorded)
         assert outcome.status == 0
         with whence.open(path) as recording:
@@ -200,7 +202,9 @@ import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))
 """
-    recorded = BUSY + limit + f"with whence.record({str(path)!r}): program()"
+    recorded = (
+        BUSY + limit + f"with whence.record({str(path)!r}, calls=False): program()"
+    )
     outcome = runner.same_as_without(BUSY + limit + "program()", recorded)
     assert outcome.status == 0
     with whence.open(path) as recording:
@@ -214,7 +218,7 @@ def test_a_program_that_closes_our_descriptor(tmp_path):
     outcome = runner.run(
         f"""
         import os, whence
-        recorder = whence.record({str(path)!r}, chunk_size=4096)
+        recorder = whence.record({str(path)!r}, chunk_size=4096, calls=False)
         recorder.start()
         whence.mark("before")
         os.closerange(3, 50)

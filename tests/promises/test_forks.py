@@ -19,7 +19,7 @@ from harness import numbered
 
 path, page_path, forks = {path!r}, {page!r}, {forks}
 page = numbered.Page(page_path)
-recorder = whence.record(path, chunk_size=4096, gc=False, pack=False)
+recorder = whence.record(path, chunk_size=4096, gc=False, pack=False, calls=False)
 recorder.start()
 stop = threading.Event()
 sys.setswitchinterval(0.0005)  # or the forks would wait for the writers
@@ -36,7 +36,7 @@ def in_child(number):
     recorder.stop()  # does nothing here
     if number % 10 == 0:
         own = f"{{path}}.{{number}}"
-        with whence.record(own, gc=False) as second:
+        with whence.record(own, gc=False, calls=False) as second:
             whence.counter("own", number)
         with whence.open(own) as recording:
             values = [c.value for c in recording.counters]
@@ -98,7 +98,7 @@ def test_a_child_that_goes_on_after_fork_records_nothing_and_leaves_no_hooks(tmp
         f"""
         import gc, os, sys, threading, whence
         original = threading.Thread._bootstrap_inner
-        recorder = whence.record({str(path)!r}, dump_on=["exception", "SIGUSR2"])
+        recorder = whence.record({str(path)!r}, dump_on=["exception", "SIGUSR2"], calls=False)
         hook = sys.excepthook
         with recorder:
             whence.mark("before")
@@ -134,7 +134,7 @@ def test_a_child_that_python_was_not_told_of_goes_on_in_python(tmp_path, rude):
         sys.path.insert(0, {str(Path(rude.__file__).parent)!r})
         import rude
         held, done = threading.Event(), threading.Event()
-        recorder = whence.record({str(path)!r}).start()
+        recorder = whence.record({str(path)!r}, calls=False).start()
 
         def hold():
             with whence._process.lock:
@@ -148,7 +148,7 @@ def test_a_child_that_python_was_not_told_of_goes_on_in_python(tmp_path, rude):
         if child == 0:
             whence.mark("child")
             recorder.stop()
-            with whence.record(sys.argv[1], pack=False):
+            with whence.record(sys.argv[1], pack=False, calls=False):
                 whence.mark("own")
             os._exit(0)
         assert rude.wait(child) == 0
@@ -171,7 +171,7 @@ def test_the_file_is_closed_on_exec(tmp_path):
     outcome = runner.run(
         f"""
         import os, subprocess, sys, whence
-        with whence.record({str(tmp_path / "exec.whence")!r}):
+        with whence.record({str(tmp_path / "exec.whence")!r}, calls=False):
             code = "import os; print(os.listdir('/proc/self/fd'))"
             child = [sys.executable, "-c", code]
             done = subprocess.run(child, close_fds=False, capture_output=True)

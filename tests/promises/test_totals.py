@@ -25,7 +25,7 @@ def test_ten_million_records_through_a_ring_of_8_mb(tmp_path, rude):
                 lines = dict(line.split(":", 1) for line in file)
             return sum(int(lines[name].split()[0]) for name in names) * 1024
 
-        recorder = whence.record({str(path)!r}, max_size="8MB", gc=False, pack=False)
+        recorder = whence.record({str(path)!r}, max_size="8MB", gc=False, pack=False, calls=False)
         before = memory("RssAnon", "RssFile")
         with recorder:
             rude.write_and_join(16, 625_000)
@@ -66,7 +66,9 @@ def test_threads_that_write_across_stop(tmp_path, pack):
                 whence.counter(f"w{number}", counts[number])
                 counts[number] += 1
 
-        recorder = whence.record(path, chunk_size=4096, gc=False, pack=pack)
+        recorder = whence.record(
+            path, chunk_size=4096, gc=False, pack=pack, calls=False
+        )
         threads = [threading.Thread(target=write, args=[n]) for n in range(4)]
         with recorder:
             for thread in threads:
@@ -85,7 +87,9 @@ def test_a_ring_by_age_keeps_what_is_young(tmp_path):
     path = tmp_path / "young.whence"
     import time
 
-    with whence.record(path, keep="200ms", chunk_size=4096, gc=False) as recorder:
+    with whence.record(
+        path, keep="200ms", chunk_size=4096, gc=False, calls=False
+    ) as recorder:
         start = time.monotonic()
         value = 0
         while time.monotonic() - start < 1:
@@ -109,7 +113,9 @@ def test_a_ring_by_age_keeps_what_is_young(tmp_path):
 def test_names_that_find_no_room_are_counted(tmp_path):
     """A ring keeps half of its chunks for events, whatever names there are."""
     path = tmp_path / "names.whence"
-    with whence.record(path, max_size=16 * 4096, chunk_size=4096, gc=False):
+    with whence.record(
+        path, max_size=16 * 4096, chunk_size=4096, gc=False, calls=False
+    ):
         for number in range(5000):
             whence.mark(f"a name that nobody has used before, number {number}")
     with whence.open(path) as recording:
@@ -124,7 +130,9 @@ def test_names_that_find_no_room_are_counted(tmp_path):
 def test_a_ring_that_is_too_small_for_its_threads(tmp_path, rude):
     path = tmp_path / "tiny.whence"
     size = 8 * 4096
-    with whence.record(path, max_size=size, chunk_size=4096, gc=False, pack=False):
+    with whence.record(
+        path, max_size=size, chunk_size=4096, gc=False, pack=False, calls=False
+    ):
         rude.write_and_join(32, 3000)
     with whence.open(path) as recording:
         losses = recording.losses
@@ -143,7 +151,7 @@ def test_a_ring_bounds_the_memory_for_names_too(tmp_path):
                 lines = dict(line.split(":", 1) for line in file)
             return int(lines["RssAnon"].split()[0]) / 1024
 
-        with whence.record({str(tmp_path / "a.whence")!r}, max_size="2MB", pack=False):
+        with whence.record({str(tmp_path / "a.whence")!r}, max_size="2MB", pack=False, calls=False):
             before = memory()
             for number in range(500_000):
                 whence.mark(f"a name that nobody has used before, number {{number}}")

@@ -45,7 +45,7 @@ except ValueError:
     pass
 raise LookupError("at the end")
 """
-    start = f"whence.record({str(path)!r}, dump_on=['exception']).start()"
+    start = f"whence.record({str(path)!r}, dump_on=['exception'], calls=False).start()"
     outcome = runner.run(program.format(start=start))
     expected = runner.run(program.format(start="pass"))
     assert outcome == expected
@@ -61,7 +61,7 @@ def test_a_signal(tmp_path):
     before = signal.signal(signal.SIGUSR2, lambda *args: heard.append(args))
     try:
         theirs = signal.getsignal(signal.SIGUSR2)
-        with whence.record(tmp_path / "a.whence", dump_on=["SIGUSR2"]):
+        with whence.record(tmp_path / "a.whence", dump_on=["SIGUSR2"], calls=False):
             whence.mark("one")
             os.kill(os.getpid(), signal.SIGUSR2)
             whence.mark("two")
@@ -80,7 +80,9 @@ def test_a_signal_outside_the_main_thread_is_one_clear_error(tmp_path):
 
     def start():
         try:
-            whence.record(tmp_path / "a.whence", dump_on=[signal.SIGUSR2]).start()
+            whence.record(
+                tmp_path / "a.whence", dump_on=[signal.SIGUSR2], calls=False
+            ).start()
         except ValueError as error:
             errors.append(error)
 
@@ -88,14 +90,14 @@ def test_a_signal_outside_the_main_thread_is_one_clear_error(tmp_path):
     thread.start()
     thread.join()
     assert "main thread" in str(errors[0])
-    with whence.record(tmp_path / "b.whence"):  # nothing is left running
+    with whence.record(tmp_path / "b.whence", calls=False):  # nothing is left running
         pass
     assert threading.Thread.__dict__["_bootstrap_inner"].__module__ == "threading"
 
 
 def test_a_span_that_takes_long(tmp_path):
     options = {"dump_on": ["span>50ms", "span load>20ms", "span other>1h"]}
-    with whence.record(tmp_path / "a.whence", **options):
+    with whence.record(tmp_path / "a.whence", **options, calls=False):
         with whence.span("other"):
             time.sleep(0.06)
         with whence.span("load"):
@@ -117,7 +119,9 @@ def test_a_span_that_takes_long(tmp_path):
 def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
-    with whence.record(folder / "a.whence", dump_on=["span>1ms"]) as recorder:
+    with whence.record(
+        folder / "a.whence", dump_on=["span>1ms"], calls=False
+    ) as recorder:
         (folder / "a-dump-1.whence").write_text("in the way")
         for _ in range(2):
             with whence.span("slow"):
@@ -127,8 +131,10 @@ def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
     assert marks(folder / "a-dump-2.whence") == ["dump: span slow"]
     assert marks(folder / "a-dump-3.whence") == ["dump: span slow"] * 2
     folder.rename(tmp_path / "moved")
-    with whence.record(tmp_path / "b.whence", dump_on=["span>1ms"]) as recorder:
-        recorder.path = str(folder / "nowhere.whence")
+    with whence.record(
+        tmp_path / "b.whence", dump_on=["span>1ms"], calls=False
+    ) as recorder:
+        recorder._session.path = str(folder / "nowhere.whence")
         with whence.span("slow"):
             time.sleep(0.005)
         recorder.path = str(tmp_path / "b.whence")
@@ -136,7 +142,7 @@ def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
 
 def test_there_is_an_end_to_it(tmp_path, monkeypatch):
     monkeypatch.setattr(_session, "MOST_DUMPS", 3)
-    with whence.record(tmp_path / "a.whence", dump_on=["span>1ms"]):
+    with whence.record(tmp_path / "a.whence", dump_on=["span>1ms"], calls=False):
         for _ in range(6):
             with whence.span("slow"):
                 time.sleep(0.002)
@@ -146,7 +152,7 @@ def test_there_is_an_end_to_it(tmp_path, monkeypatch):
 def test_hooks_of_others_stay(tmp_path):
     before = sys.excepthook
     try:
-        with whence.record(tmp_path / "a.whence", dump_on=["exception"]):
+        with whence.record(tmp_path / "a.whence", dump_on=["exception"], calls=False):
             ours = sys.excepthook
             assert ours is not before
 
@@ -163,7 +169,9 @@ def test_stop_on_another_thread_leaves_a_handler_that_does_nothing(tmp_path):
     heard = []
     before = signal.signal(signal.SIGUSR2, lambda *_: heard.append(1))
     try:
-        recorder = whence.record(tmp_path / "a.whence", dump_on=["SIGUSR2"]).start()
+        recorder = whence.record(
+            tmp_path / "a.whence", dump_on=["SIGUSR2"], calls=False
+        ).start()
         thread = threading.Thread(target=recorder.stop)
         thread.start()
         thread.join()
@@ -186,7 +194,7 @@ os.kill(os.getpid(), signal.{number})
 time.sleep(1)
 print("survived")
 """
-    start = f"whence.record({str(path)!r}, dump_on=[{number!r}]).start()"
+    start = f"whence.record({str(path)!r}, dump_on=[{number!r}], calls=False).start()"
     outcome = runner.run(program.format(start=start))
     expected = runner.run(program.format(start="pass"))
     assert (outcome.status, outcome.out) == (expected.status, "")
@@ -200,7 +208,7 @@ def test_a_signal_that_somebody_handles_in_c_is_left_to_them(tmp_path):
         import faulthandler, signal, sys, whence
         faulthandler.register(signal.SIGUSR1, file=sys.stdout)
         try:
-            whence.record({str(tmp_path / "a.whence")!r}, dump_on=["SIGUSR1"]).start()
+            whence.record({str(tmp_path / "a.whence")!r}, dump_on=["SIGUSR1"], calls=False).start()
         except ValueError as error:
             print(error)
         signal.raise_signal(signal.SIGUSR1)
@@ -217,7 +225,9 @@ def test_an_interrupt_while_it_dumps_is_not_lost(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(whence._core, "try_dump", interrupted)
-    with whence.record(tmp_path / "a.whence", dump_on=["span>1ms"]) as recorder:
+    with whence.record(
+        tmp_path / "a.whence", dump_on=["span>1ms"], calls=False
+    ) as recorder:
         with pytest.raises(KeyboardInterrupt), whence.span("slow"):
             time.sleep(0.005)
         assert recorder.state == "on"
@@ -229,7 +239,7 @@ def test_a_daemon_thread_that_dumps_while_the_program_exits(tmp_path, turn):
         f"""
         import threading, time, whence
         path = {str(tmp_path / "a.whence")!r}
-        whence.record(path, dump_on=["span>1ms"], max_size="4MB").start()
+        whence.record(path, dump_on=["span>1ms"], max_size="4MB", calls=False).start()
 
         def slow():
             while True:

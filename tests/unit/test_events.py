@@ -21,7 +21,7 @@ def recorded(tmp_path):
 
     def record(function, **options):
         path = tmp_path / f"{len(opened)}.whence"
-        with whence.record(path, **{"gc": False, **options}):
+        with whence.record(path, **{"gc": False, **options}, calls=False):
             function()
         opened.append(whence.open(path))
         return opened[-1]

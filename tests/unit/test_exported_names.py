@@ -8,8 +8,8 @@ import whence.generated
 
 PUBLIC = [
     *("Frame", "Recording", "RecordingError", "Stack", "__version__", "capture"),
-    *("counter", "generated", "get_include", "mark", "open", "record", "span"),
-    *("statistics", "symbolize", "to_json"),
+    *("counter", "generated", "get_include", "mark", "open", "record", "schedule"),
+    *("span", "statistics", "symbolize", "to_json", "tracers"),
 ]
 
 

@@ -28,7 +28,7 @@ def here(tmp_path, monkeypatch):
 def test_a_context_manager_records_from_enter_to_exit(tmp_path):
     path = tmp_path / "a.whence"
     whence.mark("before")
-    with whence.record(path) as recorder:
+    with whence.record(path, calls=False) as recorder:
         assert recorder.state == "on"
         assert recorder.path == str(path)
         whence.mark("inside")
@@ -39,7 +39,7 @@ def test_a_context_manager_records_from_enter_to_exit(tmp_path):
 
 
 def test_start_and_stop(tmp_path):
-    recorder = whence.record(tmp_path / "a.whence")
+    recorder = whence.record(tmp_path / "a.whence", calls=False)
     assert recorder.state == "idle"
     assert recorder.start() is recorder
     whence.mark("inside")
@@ -51,7 +51,7 @@ def test_start_and_stop(tmp_path):
 
 
 def test_a_decorator_records_each_outermost_call(here):
-    @whence.record()
+    @whence.record(calls=False)
     def work(depth):
         """Work."""
         whence.mark(f"depth {depth}")
@@ -71,7 +71,7 @@ def test_a_decorated_function_may_run_in_many_threads(tmp_path):
     gate = threading.Barrier(4)
     errors = []
 
-    @whence.record(tmp_path / "a.whence", overwrite=True)
+    @whence.record(tmp_path / "a.whence", overwrite=True, calls=False)
     def work():
         gate.wait(10)
 
@@ -90,8 +90,8 @@ def test_a_decorated_function_may_run_in_many_threads(tmp_path):
 
 
 def test_what_is_found_out_for_one_recording_does_not_get_into_another(tmp_path):
-    first = whence.record(tmp_path / "1.whence", gc=False)
-    second = whence.record(tmp_path / "2.whence", gc=False)
+    first = whence.record(tmp_path / "1.whence", gc=False, calls=False)
+    second = whence.record(tmp_path / "2.whence", gc=False, calls=False)
 
     class Restarts:
         def __float__(self):
@@ -113,7 +113,7 @@ def test_an_exception_passes_and_the_recording_is_closed(tmp_path):
     path = tmp_path / "a.whence"
 
     def fail():
-        with whence.record(path):
+        with whence.record(path, calls=False):
             whence.mark("inside")
             raise LookupError("mine")
 
@@ -123,8 +123,8 @@ def test_an_exception_passes_and_the_recording_is_closed(tmp_path):
 
 
 def test_a_second_recorder_is_refused_by_the_name_of_the_first(tmp_path):
-    with whence.record(tmp_path / "first.whence") as first:
-        second = whence.record(tmp_path / "second.whence")
+    with whence.record(tmp_path / "first.whence", calls=False) as first:
+        second = whence.record(tmp_path / "second.whence", calls=False)
         with pytest.raises(RuntimeError, match=r"first\.whence; stop\(\) that first"):
             second.start()
         second.stop()
@@ -138,7 +138,7 @@ def test_a_second_recorder_is_refused_by_the_name_of_the_first(tmp_path):
 def test_recordings_one_after_the_other_know_nothing_of_each_other(tmp_path):
     for number in range(3):
         path = tmp_path / f"{number}.whence"
-        with whence.record(path):
+        with whence.record(path, calls=False):
             whence.mark(f"mark {number}")
             with whence.span("span", number=number):
                 pass
@@ -151,9 +151,9 @@ def test_recordings_one_after_the_other_know_nothing_of_each_other(tmp_path):
 
 def test_a_span_that_outlives_its_recording_is_in_none_but_the_first(tmp_path):
     span = whence.span("long")
-    with whence.record(tmp_path / "1.whence"):
+    with whence.record(tmp_path / "1.whence", calls=False):
         span.__enter__()
-    with whence.record(tmp_path / "2.whence"):
+    with whence.record(tmp_path / "2.whence", calls=False):
         span.__exit__(None, None, None)
     with whence.open(tmp_path / "1.whence") as recording:
         (found,) = recording.spans
@@ -166,7 +166,7 @@ class TestFile:
     def test_is_its_owners_alone_whatever_the_umask(self, tmp_path):
         before = os.umask(0)
         try:
-            with whence.record(tmp_path / "a.whence") as recorder:
+            with whence.record(tmp_path / "a.whence", calls=False) as recorder:
                 running = Path(recorder.path).stat().st_mode
                 recorder.dump(tmp_path / "copy.whence")
         finally:
@@ -179,9 +179,9 @@ class TestFile:
         path = tmp_path / "precious"
         path.write_text("precious")
         with pytest.raises(FileExistsError, match="overwrite=True"):
-            whence.record(path).start()
+            whence.record(path, calls=False).start()
         assert path.read_text() == "precious"
-        with whence.record(path, overwrite=True):
+        with whence.record(path, overwrite=True, calls=False):
             whence.mark("new")
         assert marks(path) == ["new"]
         assert list(tmp_path.iterdir()) == [path]
@@ -191,7 +191,7 @@ class TestFile:
         target, link = tmp_path / "target", tmp_path / "link"
         target.write_text("precious")
         link.symlink_to(target)
-        recorder = whence.record(link, overwrite=overwrite)
+        recorder = whence.record(link, overwrite=overwrite, calls=False)
         if overwrite:
             with recorder:
                 pass
@@ -210,7 +210,7 @@ class TestFile:
         for call in ("fallocate", "mmap", "rename", "identify", "open"):
             faults.arm(0, 2**40, errno.ENOSPC, call)
             try:
-                with whence.record(path, overwrite=True) as recorder:
+                with whence.record(path, overwrite=True, calls=False) as recorder:
                     assert recorder.state == "ended"
             finally:
                 faults.disarm()
@@ -222,7 +222,7 @@ class TestFile:
 
         copy = tmp_path / "copy.whence"
         copy.write_text("precious")
-        with whence.record(tmp_path / "a.whence") as recorder:
+        with whence.record(tmp_path / "a.whence", calls=False) as recorder:
             faults.arm(0, 2**40, errno.ENOSPC, "pwrite")
             try:
                 with pytest.raises(OSError, match="No space left"):
@@ -240,23 +240,23 @@ class TestFile:
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
         with pytest.raises(FileExistsError, match="no file that could be replaced"):
-            whence.record(pipe, overwrite=True).start()
+            whence.record(pipe, overwrite=True, calls=False).start()
         assert pipe.is_fifo()
         with pytest.raises(ValueError, match="null"):
-            whence.record(tmp_path / "a\0b").start()
-        with whence.record(os.fsencode(tmp_path / "bytes.whence")):
+            whence.record(tmp_path / "a\0b", calls=False).start()
+        with whence.record(os.fsencode(tmp_path / "bytes.whence"), calls=False):
             pass
         assert whence.open(tmp_path / "bytes.whence").info.closed
 
     def test_needs_a_folder(self, tmp_path):
         with pytest.raises(FileNotFoundError):
-            whence.record(tmp_path / "nowhere" / "a.whence").start()
-        with whence.record(tmp_path / "a.whence"):
+            whence.record(tmp_path / "nowhere" / "a.whence", calls=False).start()
+        with whence.record(tmp_path / "a.whence", calls=False):
             pass  # a start that failed leaves nothing behind
 
     def test_that_was_moved_away_is_not_packed_over_its_successor(self, tmp_path):
         path, moved = tmp_path / "a.whence", tmp_path / "moved.whence"
-        with whence.record(path):
+        with whence.record(path, calls=False):
             whence.mark("inside")
             path.rename(moved)
             path.write_text("somebody else's")
@@ -269,7 +269,7 @@ class TestFile:
 
     def test_is_packed_when_it_is_closed(self, tmp_path):
         for pack in (True, False):
-            with whence.record(tmp_path / f"{pack}.whence", pack=pack):
+            with whence.record(tmp_path / f"{pack}.whence", pack=pack, calls=False):
                 for number in range(1000):
                     whence.counter("number", number)
         packed, plain = tmp_path / "True.whence", tmp_path / "False.whence"
@@ -286,7 +286,7 @@ class TestFile:
 @pytest.mark.parametrize("pack", [True, False])
 def test_a_dump_is_a_recording_of_its_own(tmp_path, pack):
     path, copy = tmp_path / "a.whence", tmp_path / "copy.whence"
-    with whence.record(path, pack=pack) as recorder:
+    with whence.record(path, pack=pack, calls=False) as recorder:
         whence.mark("one")
         with whence.span("open", tag=1):
             recorder.dump(copy)
@@ -318,7 +318,7 @@ def test_a_dump_of_a_ring_that_runs(tmp_path):
 
     threads = [threading.Thread(target=write, args=[n]) for n in range(3)]
     options = {"max_size": 40 * 4096, "chunk_size": 4096, "gc": False}
-    with whence.record(tmp_path / "ring.whence", **options) as recorder:
+    with whence.record(tmp_path / "ring.whence", **options, calls=False) as recorder:
         for thread in threads:
             thread.start()
         for turn in range(5):
@@ -340,7 +340,7 @@ def test_a_dump_of_a_ring_that_runs(tmp_path):
 def test_what_is_asked_for_must_make_sense(tmp_path):
     def refused(message, **options):
         with pytest.raises(ValueError, match=message):
-            whence.record(tmp_path / "a.whence", **options)
+            whence.record(tmp_path / "a.whence", **options, calls=False)
 
     refused("max_size must be bytes or a text like '200MB'", max_size="much")
     refused("max_size must be at least", max_size=1000)
@@ -371,7 +371,7 @@ def test_the_recording_says_what_it_is_of(tmp_path):
         f"""
         import sys, whence
         sys.argv = ["/some/where/app.py", "--password", "hunter2"]
-        with whence.record({str(path)!r}):
+        with whence.record({str(path)!r}, calls=False):
             print(__import__("os").getpid())
         """
     )
@@ -415,7 +415,7 @@ whence.mark("inside")
 print("result", flush=True)
 {last}
 """
-    start = f"whence.record({str(path)!r}, pack={pack}).start()"
+    start = f"whence.record({str(path)!r}, pack={pack}, calls=False).start()"
     outcome = runner.run(program.format(start=start), timeout=60)
     expected = runner.run(program.format(start="pass"), timeout=60)
     assert (outcome.status, outcome.out) == (expected.status, expected.out)
@@ -438,7 +438,7 @@ def test_busy_daemon_threads_at_exit_do_no_harm(tmp_path, turn):
     outcome = runner.run(
         f"""
         import threading, time, whence
-        whence.record({str(path)!r}, max_size="1MB").start()
+        whence.record({str(path)!r}, max_size="1MB", calls=False).start()
 
         def busy():
             while True:
@@ -464,7 +464,7 @@ def test_daemon_threads_with_names_of_their_own_at_exit(tmp_path, stopped):
             f"""
             import threading, time, whence
             path = {str(tmp_path / "a.whence")!r}
-            recorder = whence.record(path, overwrite=True).start()
+            recorder = whence.record(path, overwrite=True, calls=False).start()
 
             def work(number):
                 threading.current_thread().name = f"renamed {{number}} {{time.time()}}"
@@ -483,7 +483,7 @@ def test_daemon_threads_with_names_of_their_own_at_exit(tmp_path, stopped):
 
 def test_reading_keeps_the_file_open_as_long_as_somebody_reads(tmp_path):
     path = tmp_path / "a.whence"
-    with whence.record(path, gc=False):
+    with whence.record(path, gc=False, calls=False):
         for number in range(3):
             whence.counter("number", number)
     before = len(os.listdir("/proc/self/fd"))
