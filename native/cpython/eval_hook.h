@@ -35,7 +35,9 @@ using EvalFunction = _PyFrameEvalFunction;
 
 namespace detail {
 extern EvalFunction next_evaluation;  // whom ours calls; guarded by the GIL
-const char* put_evaluation_in(EvalFunction ours) noexcept;
+// `has_met`: has the sink heard of this code?
+const char* put_evaluation_in(EvalFunction ours, bool (*has_met)(PyCodeObject*)) noexcept;
+[[nodiscard]] bool greenlets_are_used() noexcept;
 void take_evaluation_out(EvalFunction ours) noexcept;
 }  // namespace detail
 
@@ -45,7 +47,7 @@ class EvalHook {
   static const char* install(CallEvents events) noexcept {
     wanted_ = events;
     hook_all_threads(events.c_calls ? profile : nullptr, events.exceptions ? trace : nullptr);
-    return detail::put_evaluation_in(evaluate);
+    return detail::put_evaluation_in(evaluate, Sink::has_met);
   }
   static void remove() noexcept {
     detail::take_evaluation_out(evaluate);
@@ -84,8 +86,7 @@ class EvalHook {
     }
     PyObject* result;
     if (thread.stack.low()) [[unlikely]] {
-      Call call = {state, raw, throwing};
-      result = static_cast<PyObject*>(thread.stack.call(continue_elsewhere, &call));
+      result = evaluate_with_little_stack(state, raw, throwing);
     } else {
       result = pass_on(state, raw, throwing);
     }
@@ -135,6 +136,21 @@ class EvalHook {
       raised_in = nullptr;
     }
     return 0;
+  }
+
+  // Greenlets copy stretches of the C stack by their addresses, so there they must all lie in one
+  // stack. Then there is no hook for a while, for anybody: the interpreter needs no C stack for
+  // calls, and what happens meanwhile is a gap.
+  [[gnu::cold, gnu::noinline]] static PyObject* evaluate_with_little_stack(
+      PyThreadState* state, _PyInterpreterFrame* raw, int throwing) {
+    if (!detail::greenlets_are_used()) {
+      Call call = {state, raw, throwing};
+      return static_cast<PyObject*>(Sink::thread().stack.call(continue_elsewhere, &call));
+    }
+    Sink::look_away();
+    PyObject* result = pass_on(state, raw, throwing);
+    Sink::look_again();
+    return result;
   }
 
   // Is the generator past the instruction that made it?

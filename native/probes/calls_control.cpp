@@ -28,6 +28,11 @@ struct Sink {
     return probes::left(frame, caller, code, how, value);
   }
   static CallThread& thread() noexcept { return detail::call_thread; }
+  static bool has_met(PyCodeObject* code) noexcept {
+    return stacks::CodeRegistry::known_entry(code) != nullptr;
+  }
+  [[maybe_unused]] static void look_away() noexcept;  // not every source asks for it
+  [[maybe_unused]] static void look_again() noexcept;
   static void c_called(const Frame* frame, PyObject* callable) noexcept {
     if (is_c_function(callable)) probes::c_called(frame, callable);
   }
@@ -45,9 +50,12 @@ struct Sink {
 
 using Source = cpython::CallSource<Sink>;
 
-CallsWanted now;               // guarded by the GIL
-std::uint32_t last_epoch = 0;  // likewise
+// All guarded by the GIL.
+CallsWanted now;
+std::uint32_t last_epoch = 0;
 bool started = false;
+bool paused = false;
+std::uint32_t looking_away = 0;  // how many threads have asked for that
 
 template <class R>
 void tell() noexcept {
@@ -61,6 +69,10 @@ std::uint64_t ticks_in(std::uint64_t nanoseconds) noexcept {
   if (nanoseconds == 0) return 0;
   const double seconds = static_cast<double>(nanoseconds) / 1e9;
   return 1 + static_cast<std::uint64_t>(seconds * static_cast<double>(base::estimate_frequency()));
+}
+
+bool is_on() noexcept {
+  return detail::call_options.epoch != CallOptions::kOff;
 }
 
 // The frames of all threads are told, and then events come: nothing of ours gives the GIL away in
@@ -78,9 +90,36 @@ const char* turn_on() noexcept {
   options.mark = now.min_duration != 0 ? 1 : recorded_mark(recording);
   options.max_depth = now.max_depth != 0 ? now.max_depth : CallOptions::kOff;
   options.epoch = last_epoch;
-  const char* reason = Source::install(now.events);
-  if (reason != nullptr) pause_calls();
+  return Source::install(now.events);
+}
+
+void turn_off() noexcept {
+  CallOptions& options = detail::call_options;
+  CallThread& self = detail::call_thread;
+  if (self.epoch == options.epoch) self.folding.flush(options.recording);
+  options.epoch = CallOptions::kOff;
+  options.mark = 1;
+  tell<format::CallsOff>();
+  Source::remove();
+}
+
+// Makes it so: on if it is started, and neither paused nor looking away.
+const char* settle() noexcept {
+  const bool wanted = started && !paused && looking_away == 0;
+  const char* reason = nullptr;
+  if (wanted && !is_on()) reason = turn_on();
+  if (is_on() && (!wanted || reason != nullptr)) turn_off();
   return reason;
+}
+
+void Sink::look_away() noexcept {
+  ++looking_away;
+  settle();
+}
+
+void Sink::look_again() noexcept {
+  --looking_away;
+  settle();
 }
 
 }  // namespace
@@ -92,38 +131,33 @@ const char* start_calls(CallsWanted wanted) noexcept {
   store::store().set_on_new_chunk(tell_frames);
   forget_tasks();
   detail::on_new_thread = Source::meet_thread;
-  const char* reason = turn_on();
+  started = true;
+  paused = false;
+  const char* reason = settle();
   started = reason == nullptr;
   return reason;
 }
 
 void pause_calls() noexcept {
-  CallOptions& options = detail::call_options;
-  if (options.epoch == CallOptions::kOff) return;
-  CallThread& self = detail::call_thread;
-  if (self.epoch == options.epoch) self.folding.flush(options.recording);
-  options.epoch = CallOptions::kOff;
-  options.mark = 1;
-  tell<format::CallsOff>();
-  Source::remove();
+  paused = true;
+  settle();
 }
 
 const char* resume_calls() noexcept {
-  return started && detail::call_options.epoch == CallOptions::kOff ? turn_on() : nullptr;
+  paused = false;
+  return settle();
 }
 
 void stop_calls() noexcept {
-  pause_calls();
   started = false;
+  settle();
 }
 
+// Only this thread is left, and the recording is the parent's.
 void forget_calls() noexcept {
-  CallOptions& options = detail::call_options;
-  const bool on = options.epoch != CallOptions::kOff;
-  options.epoch = CallOptions::kOff;
-  options.mark = 1;
-  if (on) Source::remove();
   started = false;
+  looking_away = 0;
+  settle();
 }
 
 }  // namespace whence::probes

@@ -76,12 +76,14 @@ KINDS = [
 class Writer:
     """Writes one program."""
 
+    prelude = PRELUDE
+
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.kinds = [rng.choice(KINDS) for _ in range(rng.randint(3, 9))]
 
     def program(self) -> str:
-        parts = [PRELUDE]
+        parts = [self.prelude]
         parts += [self.function(i) for i in reversed(range(len(self.kinds)))]
         repeats = self.rng.choice([1, 1, 2, 20])  # 20 lets the interpreter specialise
         parts.append(f"for turn in range({repeats}):\n    {self.call(0)}\n")

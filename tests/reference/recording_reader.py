@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reference import calls, line_table
+from reference import call_reader, line_table
 from reference.recording import (
     CHUNK_MAGIC,
     CHUNK_OPENING,
@@ -450,7 +450,7 @@ class _Reader:
     def read_calls(
         self, metadata: list[Raw], raws: list[tuple[Raw, int, int, Found]]
     ) -> None:
-        found = calls.Calls(metadata, self.end[0] if self.closed else None)
+        found = call_reader.Calls(metadata, self.end[0] if self.closed else None)
         for raw, thread, time, chunk in raws:
             if chunk.what == EVENTS:
                 found.take(raw, thread, time)

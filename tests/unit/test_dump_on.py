@@ -137,7 +137,7 @@ def test_what_goes_wrong_with_a_dump_is_not_heard(tmp_path):
         recorder._session.path = str(folder / "nowhere.whence")
         with whence.span("slow"):
             time.sleep(0.005)
-        recorder.path = str(tmp_path / "b.whence")
+        recorder._session.path = str(tmp_path / "b.whence")
 
 
 def test_there_is_an_end_to_it(tmp_path, monkeypatch):

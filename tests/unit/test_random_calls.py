@@ -1,64 +1,74 @@
-"""Calls out of random programs, and out of nonsense, against what they must be."""
+"""The tracer of calls against an independent count, on programs nobody wrote."""
 
 import random
+from collections import Counter
 
-import pytest
+import whence
+from reference import call_programs, calls
 
-from reference import call_stories, recording_reader
-from reference import recording as twin
-from whence import _core, _zstd
-
-pytestmark = pytest.mark.store
-
-THREAD, GENERATOR, NUMBER = 7, 11, 12
+ENTERS = {"call", "resume", "throw"}
+EXITS = {"return", "yield", "unwind", "unstarted", "gone"}
 
 
-def read(file):
-    return _core.Reader(twin.write(file), _zstd.unpack)
+def is_of_program(filename):
+    return filename.startswith(("<program", "<made", "<string"))
 
 
-def renumbered(calls):
-    """By thread and number, with the instances of generators as they come."""
-    instances = {None: None}
-    out = []
-    for call in sorted(calls, key=lambda call: (call[THREAD], call[NUMBER])):
-        instance = instances.setdefault(call[GENERATOR], len(instances))
-        out.append((*call[:GENERATOR], instance, *call[GENERATOR + 1 :]))
-    return out
+def make_run(source, filename):
+    def run():
+        names = {"probe": lambda: None, "__name__": "program"}
+        exec(compile(source, filename, "exec"), names)
+
+    return run
 
 
-def test_calls_are_what_the_programs_did(seed):
-    for number in range(150):
-        rng = random.Random(f"{seed}:calls:{number}")
-        file, expected = call_stories.story(rng)
-        calls = list(read(file).calls())
-        where = f"--seed {seed}, story {number}"
-        assert renumbered(calls) == renumbered(expected), where
-        for thread in (1, 2, 3):
-            mine = [call for call in calls if call[THREAD] == thread]
-            ends = [call[3] + call[4] for call in mine]
-            assert ends == sorted(ends), where
+def read(path):
+    """Counts of enters by function; and by kind, in all threads."""
+    functions, kinds = Counter(), Counter()
+    open_frames = Counter()
+    with whence.open(path) as recording:
+        codes = {}
+        for record in recording:
+            kinds[record.kind] += 1
+            fields = record.fields
+            if record.kind in ENTERS or record.kind == "open":
+                open_frames[record.thread] += 1
+                number = fields["code"]
+                if number not in codes:
+                    name, qualname, filename, line = recording._reader.code(number)
+                    codes[number] = (filename, qualname, line)
+                if record.kind in ENTERS:
+                    functions[codes[number]] += 1
+            elif record.kind in EXITS:
+                open_frames[record.thread] -= 1
+        assert recording.losses.dropped == {}
+    return functions, kinds
 
 
-def test_nonsense_agrees_with_the_twin(seed):
-    for number in range(400):
-        rng = random.Random(f"{seed}:nonsense:{number}")
-        file = call_stories.nonsense(rng)
-        where = f"--seed {seed}, recording {number}"
-        found = recording_reader.read(twin.write(file))
-        reader = read(file)
-        assert list(reader.calls()) == found.calls, where
-        assert list(reader.exceptions()) == found.exceptions, where
-        assert reader.tasks() == found.tasks, where
+def compare(source, filename, path):
+    make_run(source, filename)()  # imports, and whatever else happens only once
+    truth = calls.count(make_run(source, filename), is_of_program)
+    with whence.record(path, overwrite=True, pack=False) as recorder:
+        make_run(source, filename)()
+    assert recorder.dropped == {}
+    functions, kinds = read(path)
+    functions = Counter({key: n for key, n in functions.items() if is_of_program(key[0])})
+    return truth, functions, kinds
 
 
-def test_a_ring_that_took_chunks_agrees_with_the_twin(seed):
-    for number in range(60):
-        rng = random.Random(f"{seed}:ring:{number}")
-        file, _ = call_stories.story(rng)
-        events = [chunk for chunk in file.chunks if chunk.what == twin.EVENTS]
-        for chunk in events[: rng.randint(0, len(events))]:
-            file.chunks.remove(chunk)
-        found = recording_reader.read(twin.write(file))
-        where = f"--seed {seed}, ring {number}"
-        assert list(read(file).calls()) == found.calls, where
+def test_500_random_programs_count_as_an_independent_tracer_does(
+    seed, request, tmp_path
+):
+    path = tmp_path / "calls.whence"
+    seen = Counter()
+    for number in range(request.config.getoption("--programs")):
+        source = call_programs.random_program(random.Random(f"{seed}:{number}"))
+        truth, functions, kinds = compare(source, f"<program {number}>", path)
+        difference = {
+            key: (truth[key], functions[key])
+            for key in truth | functions
+            if truth[key] != functions[key]
+        }
+        assert not difference, f"--seed {seed}, program {number}:\n{source}"
+        seen += kinds
+    assert ENTERS <= set(seen)
