@@ -110,7 +110,8 @@ def damage(tmp_path_factory):
     """Damages recordings in every way, and reads them with its own reader."""
     native = TESTS.parent / "native"
     sources = [*native.glob("read/*.cpp"), *native.glob("format/*.cpp")]
-    sources += [native / "base" / "checksum.cpp", native / "base" / "system.cpp"]
+    base = native / "base"
+    sources += [base / f"{name}.cpp" for name in ("checksum", "line_table", "system")]
     flags = [f"-I{native}", "-O2", *map(str, sorted(sources))]
     if os.environ.get("WHENCE_SANITIZED"):
         flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

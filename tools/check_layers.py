@@ -29,7 +29,7 @@ ARROWS: dict[str, set[str]] = {
         *("session", "include"),
     },
     "include": set(),
-    "fuzz": {"base", "format", "read", "stacks"},
+    "fuzz": {"base", "format", "read"},
 }
 INTERPRETER_DETAILS = re.compile(r"PY_VERSION_HEX|Py_BUILD_CORE|internal/|pycore_")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

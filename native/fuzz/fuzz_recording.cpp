@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "read/calls.h"
+#include "read/lines.h"
 #include "read/names.h"
 #include "read/rewrite.h"
 #include "read/spans.h"
@@ -36,6 +38,23 @@ void expect(bool truth) {
   if (!truth) std::abort();
 }
 
+// Each call is within the recording, and has one that was entered before it around it.
+void read_calls(const read::Source& source, const read::Names& names) {
+  read::CallReader calls(source, names), again(source, names);
+  read::Call call;
+  while (calls.next(call) == read::Next::record) {
+    expect(call.start_ticks <= call.end_ticks && call.count != 0);
+    expect(call.own_ticks <= call.end_ticks - call.start_ticks);
+    expect(call.number > call.parent && (call.depth == 0) == (call.parent == 0));
+  }
+  read::Lines lines(names, source.input().size());
+  read::ExceptionSeen seen;
+  while (again.next(seen) == read::Next::record) {
+    static_cast<void>(lines.line(seen.code, seen.offset));
+  }
+  expect(calls.unmatched() == again.unmatched() && calls.left_out() == again.left_out());
+}
+
 void read_everything(std::span<const std::uint8_t> bytes) {
   read::Source source(read::Input::of_memory(bytes), {unpack, nullptr});
   if (source.open() != read::Opened::good) return;
@@ -57,6 +76,7 @@ void read_everything(std::span<const std::uint8_t> bytes) {
   std::uint64_t count = 0;
   while (spans.next(span) == read::Next::record) ++count;
   expect(count <= records);
+  read_calls(source, names);
   const read::Totals totals = read::count(source);
   expect(totals.records == records && totals.recorded >= events);
   static const int sink = ::open("/dev/null", O_WRONLY | O_CLOEXEC);

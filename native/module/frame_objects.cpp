@@ -23,7 +23,7 @@ PyObject* field(PyObject* frame, Field index) noexcept {
 }
 
 bool read_number(PyObject* value, std::int32_t& out) noexcept {
-  out = stacks::kUnknown;
+  out = base::Location::kUnknown;
   if (value == Py_None) return true;
   if (!PyLong_Check(value)) return false;
   int overflow = 0;
@@ -47,7 +47,7 @@ bool is_generated(PyObject* frame) noexcept {
 }  // namespace
 
 PyObject* number(std::int32_t value) noexcept {
-  return value == stacks::kUnknown ? Py_NewRef(Py_None) : PyLong_FromLong(value);
+  return value == base::Location::kUnknown ? Py_NewRef(Py_None) : PyLong_FromLong(value);
 }
 
 Ref<> FrameBatch::frames_of(PyObject* stack) {
@@ -129,7 +129,7 @@ PyObject* captured_frames(const State& state, PyObject* stack) noexcept try {
   return PyErr_NoMemory();
 }
 
-bool check_frame(const State& state, PyObject* frame, stacks::Location& place) noexcept {
+bool check_frame(const State& state, PyObject* frame, base::Location& place) noexcept {
   if (!Py_IS_TYPE(frame, state.frame_type)) {
     PyErr_Format(PyExc_TypeError, "frames must be whence.Frame, not %.100s",
                  Py_TYPE(frame)->tp_name);
@@ -150,7 +150,7 @@ bool check_frame(const State& state, PyObject* frame, stacks::Location& place) n
   return false;
 }
 
-std::uint64_t hash_step(std::uint64_t outer, PyObject* frame, stacks::Location place) {
+std::uint64_t hash_step(std::uint64_t outer, PyObject* frame, base::Location place) {
   if (is_generated(frame)) return outer;
   const std::string name = utf8(field(frame, kName));
   const std::string filename = utf8(field(frame, kFilename));
@@ -163,7 +163,7 @@ Py_hash_t hash_from(std::uint64_t hash) noexcept {
   return value == -1 ? -2 : value;
 }
 
-void append_json_frame(std::string& out, PyObject* frame, stacks::Location place) {
+void append_json_frame(std::string& out, PyObject* frame, base::Location place) {
   stacks::append_json_frame(out, utf8(field(frame, kName)), utf8(field(frame, kFilename)), place,
                             utf8(field(frame, kKind)));
 }

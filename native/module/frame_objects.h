@@ -37,22 +37,21 @@ class FrameBatch {
   std::unordered_map<std::string_view, cpython::Ref<>> texts_;
 };
 
-// An int, or None for stacks::kUnknown.
+// An int, or None for base::Location::kUnknown.
 [[nodiscard]] PyObject* number(std::int32_t value) noexcept;
 
 // A list of the frames that were captured: those of generated code's origin are left out.
 [[nodiscard]] PyObject* captured_frames(const State& state, PyObject* stack) noexcept;
 
 // Is this a whence.Frame with fields of the right types? If so, its place in the source.
-[[nodiscard]] bool check_frame(const State& state, PyObject* frame,
-                               stacks::Location& place) noexcept;
+[[nodiscard]] bool check_frame(const State& state, PyObject* frame, base::Location& place) noexcept;
 
 // The content hash of a stack with one more frame, given as a checked whence.Frame; generated
 // frames add nothing.
-[[nodiscard]] std::uint64_t hash_step(std::uint64_t outer, PyObject* frame, stacks::Location place);
+[[nodiscard]] std::uint64_t hash_step(std::uint64_t outer, PyObject* frame, base::Location place);
 [[nodiscard]] Py_hash_t hash_from(std::uint64_t hash) noexcept;
 
 // Appends a checked whence.Frame.
-void append_json_frame(std::string& out, PyObject* frame, stacks::Location place);
+void append_json_frame(std::string& out, PyObject* frame, base::Location place);
 
 }  // namespace whence::module

@@ -61,7 +61,7 @@ bool append_json_frames(std::string& out, const State& state, PyObject* frames) 
   out += '[';
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
     PyObject* frame = PySequence_Fast_GET_ITEM(sequence.get(), i);
-    stacks::Location place;
+    base::Location place;
     if (!check_frame(state, frame, place)) return false;
     if (i != 0) out += ", ";
     append_json_frame(out, frame, place);
@@ -157,8 +157,8 @@ PyObject* locate(PyObject*, PyObject* args) {
   int first_line, offset;
   if (!PyArg_ParseTuple(args, "Sii", &table, &first_line, &offset)) return nullptr;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(PyBytes_AS_STRING(table));
-  const stacks::Location place = stacks::locate(
-      {bytes, static_cast<std::size_t>(PyBytes_GET_SIZE(table))}, first_line, offset);
+  const base::Location place =
+      base::locate({bytes, static_cast<std::size_t>(PyBytes_GET_SIZE(table))}, first_line, offset);
   return Py_BuildValue("NNNN", number(place.line), number(place.end_line), number(place.column),
                        number(place.end_column));
 }

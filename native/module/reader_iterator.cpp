@@ -1,8 +1,10 @@
 // reader_iterator.cpp: see reader_type.h. An iterator reads one chunk at a time.
+#include <memory>
 #include <new>
 
 #include "format/records/counter.h"
 #include "format/records/gc.h"
+#include "format/records/task.h"
 #include "module/reader_type.h"
 
 namespace whence::module {
@@ -11,13 +13,33 @@ namespace {
 using cpython::Ref;
 using read::Next;
 
+// What an iterator reads with: one of them, by what it yields.
+struct Hand {
+  std::unique_ptr<read::Cursor> cursor;
+  std::unique_ptr<read::SpanReader> spans;
+  std::unique_ptr<read::CallReader> calls;  // and exceptions
+  std::unique_ptr<read::Lines> lines;       // of exceptions
+
+  Hand(const Reading& reading, Yield yield) {
+    const read::Source& source = reading.source;
+    const auto select = yield == Yield::records ? read::Select::all : read::Select::events;
+    switch (yield) {
+      case Yield::spans: spans = std::make_unique<read::SpanReader>(source); break;
+      case Yield::exceptions:
+        lines = std::make_unique<read::Lines>(reading.names, source.input().size());
+        [[fallthrough]];
+      case Yield::calls: calls = std::make_unique<read::CallReader>(source, reading.names); break;
+      default: cursor = std::make_unique<read::Cursor>(source, select); break;
+    }
+  }
+};
+
 struct IteratorObject {
   PyObject_HEAD
   PyObject* reader;
   Yield yield;
   bool running;  // unpacking may run other threads
-  read::Cursor* cursor;
-  read::SpanReader* spans;
+  Hand* hand;
 };
 
 IteratorObject* as_iterator(PyObject* object) noexcept {
@@ -30,26 +52,51 @@ bool wanted(Yield yield, const format::Record& record) noexcept {
       return record.code == format::Counter::kKind.code ||
              record.code == format::RealCounter::kKind.code;
     case Yield::collections: return record.code == format::GcEnd::kKind.code;
+    case Yield::awaits: return record.code == format::Awaits::kKind.code;
     default: return record.kind != nullptr;
   }
 }
 
-Ref<> next_span(IteratorObject& self, Reading& reading, Next& next) {
+Ref<> next_span(IteratorObject& self, Reading& reading) {
   read::Span span;
-  next = self.spans->next(span);
-  return next == Next::record ? reading.objects.span(span) : Ref<>();
+  if (self.hand->spans->next(span) != Next::record) return {};
+  return reading.objects.span(span);
 }
 
-Ref<> next_record(IteratorObject& self, Reading& reading, Next& next) {
+Ref<> next_call(IteratorObject& self, Reading& reading) {
+  read::Call call;
+  if (self.hand->calls->next(call) != Next::record) return {};
+  return reading.objects.call(call);
+}
+
+Ref<> next_exception(IteratorObject& self, Reading& reading) {
+  read::ExceptionSeen seen;
+  if (self.hand->calls->next(seen) != Next::record) return {};
+  return reading.objects.exception(seen, *self.hand->lines);
+}
+
+Ref<> next_record(IteratorObject& self, Reading& reading) {
   format::Record record;
+  Next next;
   do {
-    next = self.cursor->next(record);
+    next = self.hand->cursor->next(record);
   } while (next == Next::record && !wanted(self.yield, record));
   if (next != Next::record) return {};
   switch (self.yield) {
     case Yield::counters: return reading.objects.counter(record);
     case Yield::collections: return reading.objects.collection(record);
+    case Yield::awaits: return RecordObjects::awaits(record);
     default: return reading.objects.record(record);
+  }
+}
+
+// An empty one without an error is the end.
+Ref<> next_item(IteratorObject& self, Reading& reading) {
+  switch (self.yield) {
+    case Yield::spans: return next_span(self, reading);
+    case Yield::calls: return next_call(self, reading);
+    case Yield::exceptions: return next_exception(self, reading);
+    default: return next_record(self, reading);
   }
 }
 
@@ -63,11 +110,9 @@ PyObject* iterate(PyObject* object) {
   }
   self.running = true;
   ++as_reader(self.reader)->busy;  // so that what is read stays while unpacking runs Python
-  Next next = Next::end;
   Ref<> made;
   try {
-    made = self.yield == Yield::spans ? next_span(self, *reading, next)
-                                      : next_record(self, *reading, next);
+    made = next_item(self, *reading);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   }
@@ -85,8 +130,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 void dealloc(PyObject* object) {
   PyObject_GC_UnTrack(object);
   PyTypeObject* type = Py_TYPE(object);
-  delete as_iterator(object)->cursor;
-  delete as_iterator(object)->spans;
+  delete as_iterator(object)->hand;
   Py_XDECREF(as_iterator(object)->reader);
   type->tp_free(object);
   Py_DECREF(type);
@@ -119,13 +163,11 @@ PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield)
   IteratorObject& self = *as_iterator(made.get());
   self.reader = Py_NewRef(reader);
   self.yield = yield;
-  const auto select = yield == Yield::records ? read::Select::all : read::Select::events;
-  if (yield == Yield::spans) {
-    self.spans = new (std::nothrow) read::SpanReader(reading->source);
-  } else {
-    self.cursor = new (std::nothrow) read::Cursor(reading->source, select);
+  try {
+    self.hand = new Hand(*reading, yield);
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
   }
-  if (self.spans == nullptr && self.cursor == nullptr) return PyErr_NoMemory();
   return made.release();
 }
 

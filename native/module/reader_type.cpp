@@ -176,6 +176,19 @@ PyObject* threads(PyObject* object, PyObject*) try {
   return PyErr_NoMemory();
 }
 
+PyObject* tasks(PyObject* object, PyObject*) try {
+  Reading* reading = reading_of(object);
+  Ref<> list(reading != nullptr ? PyList_New(0) : nullptr);
+  if (!list) return nullptr;
+  for (const read::TaskEntry& task : reading->names.tasks()) {
+    const Ref<> item = reading->objects.task(task);
+    if (!item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
+  }
+  return list.release();
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
 PyObject* info(PyObject* object, PyObject* key) {
   Reading* reading = reading_of(object);
   if (reading == nullptr) return nullptr;
@@ -284,6 +297,7 @@ PyObject* iterate(PyObject* object, PyObject*) {
 PyMethodDef methods[] = {
     {"header", header, METH_NOARGS, "header($self, /)\n--\n\n"},
     {"threads", threads, METH_NOARGS, "threads($self, /)\n--\n\n"},
+    {"tasks", tasks, METH_NOARGS, "tasks($self, /)\n--\n\n"},
     {"info", info, METH_O, "info($self, key, /)\n--\n\n"},
     {"code", code, METH_O, "code($self, number, /)\n--\n\n"},
     {"stack", stack, METH_O, "stack($self, number, /)\n--\n\n"},
@@ -293,6 +307,9 @@ PyMethodDef methods[] = {
     {"spans", iterate<Yield::spans>, METH_NOARGS, "spans($self, /)\n--\n\n"},
     {"counters", iterate<Yield::counters>, METH_NOARGS, "counters($self, /)\n--\n\n"},
     {"collections", iterate<Yield::collections>, METH_NOARGS, "collections($self, /)\n--\n\n"},
+    {"calls", iterate<Yield::calls>, METH_NOARGS, "calls($self, /)\n--\n\n"},
+    {"exceptions", iterate<Yield::exceptions>, METH_NOARGS, "exceptions($self, /)\n--\n\n"},
+    {"awaits", iterate<Yield::awaits>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
     {"close", close, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };

@@ -43,7 +43,7 @@ struct ReaderObject {
 [[nodiscard]] PyTypeObject* make_reader_type(PyObject* module) noexcept;
 
 // reader_iterator.cpp
-enum class Yield { records, spans, counters, collections };
+enum class Yield { records, spans, counters, collections, calls, exceptions, awaits };
 [[nodiscard]] PyTypeObject* make_reader_iterator_type(PyObject* module) noexcept;
 [[nodiscard]] PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader,
                                             Yield yield) noexcept;

@@ -12,6 +12,8 @@
 #include "cpython/ref.h"
 #include "format/decode.h"
 #include "format/file.h"
+#include "read/calls.h"
+#include "read/lines.h"
 #include "read/names.h"
 #include "read/spans.h"
 #include "read/timeline.h"
@@ -38,10 +40,24 @@ class RecordObjects {
   // (thread, start, duration, generation, collected, uncollectable)
   [[nodiscard]] cpython::Ref<> collection(const format::Record& record);
 
+  // call_objects.cpp
+  // (function, filename, line, start, duration, own, depth, thread, task, entered, left, generator,
+  // number, parent, count)
+  [[nodiscard]] cpython::Ref<> call(const read::Call& call);
+  // (type, kind, time, thread, function, filename, line)
+  [[nodiscard]] cpython::Ref<> exception(const read::ExceptionSeen& seen, read::Lines& lines);
+  // (id, name, parent, function, start)
+  [[nodiscard]] cpython::Ref<> task(const read::TaskEntry& task);
+  // (task, awaited)
+  [[nodiscard]] static cpython::Ref<> awaits(const format::Record& record) noexcept;
+
  private:
   [[nodiscard]] cpython::Ref<> value(const format::Record& record, std::size_t field);
   [[nodiscard]] cpython::Ref<> bytes(const format::Record& record);
   [[nodiscard]] cpython::Ref<> tags(std::span<const std::uint8_t> bytes);
+  // Of a code: its qualified name, and its file; None if they are not known.
+  [[nodiscard]] cpython::Ref<> function(std::uint64_t code);
+  [[nodiscard]] cpython::Ref<> filename(std::uint64_t code);
   [[nodiscard]] PyObject* key(const char* name);  // borrowed
 
   const read::Names& names_;

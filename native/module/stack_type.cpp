@@ -190,7 +190,7 @@ PyObject* new_detached_stack(const State& state, PyObject* frames, PyObject* ori
   std::uint64_t hash = 0;
   for (Py_ssize_t i = PyTuple_GET_SIZE(frames); i-- != 0;) {
     PyObject* frame = PyTuple_GET_ITEM(frames, i);
-    stacks::Location place;
+    base::Location place;
     if (!check_frame(state, frame, place)) return nullptr;
     hash = hash_step(hash, frame, place);
   }

@@ -1,9 +1,8 @@
 // names.cpp: see names.h.
 #include "read/names.h"
 
-#include <algorithm>
-
 #include "format/records/code.h"
+#include "format/records/frames.h"
 #include "format/records/info.h"
 #include "format/records/string.h"
 #include "format/records/task.h"
@@ -12,11 +11,7 @@
 namespace whence::read {
 namespace {
 
-// A small file may hold much, if it is packed; a hostile one may claim to hold anything.
 constexpr std::uint64_t kLeastBudget = 48u << 20;
-constexpr std::uint64_t kBudgetPerByte = 16;
-// A table entry with its share of the table, and a string object.
-constexpr std::size_t kEntryCost = 112;
 // A string that grows keeps its old text until the new one is there, and some room for more.
 constexpr std::size_t kGrowthCost = 3;
 
@@ -33,7 +28,7 @@ std::int64_t as_signed(std::uint64_t value) noexcept {
 }  // namespace
 
 bool Names::fill(const Source& source) {
-  budget_ = std::max(kLeastBudget, source.input().size() * kBudgetPerByte);
+  budget_ = Budget(kLeastBudget, source.input().size());
   Cursor cursor(source, Select::metadata);
   format::Record record;
   Next next;
@@ -43,60 +38,85 @@ bool Names::fill(const Source& source) {
   return next == Next::end;
 }
 
-bool Names::afford(std::size_t bytes) noexcept {
-  if (bytes > budget_) {
-    ++left_out_;
-    return false;
-  }
-  budget_ -= bytes;
-  return true;
-}
-
 void Names::take(const format::Record& record) {
   const auto& v = record.values;
   switch (record.code) {
     case format::String::kKind.code: return take_string(record, false);
     case format::StringPart::kKind.code: return take_string(record, true);
     case format::Info::kKind.code:
-      if (!afford(kEntryCost + record.bytes.size())) return;
+      if (!budget_.afford(kEntryCost + record.bytes.size())) return;
       infos_.emplace_back(v[0], std::string(record.bytes.begin(), record.bytes.end()));
       return;
     case format::Code::kKind.code:
-      if (!afford(kEntryCost)) return;
+      if (!budget_.afford(kEntryCost)) return;
       codes_.insert_or_assign(v[0], CodeEntry{v[1], v[2], v[3], v[5], as_signed(v[4])});
       return;
     case format::Stack::kKind.code:
-      if (!afford(kEntryCost)) return;
+      if (!budget_.afford(kEntryCost)) return;
       stacks_.insert_or_assign(v[0], StackEntry{v[1], v[2], as_signed(v[3])});
       return;
-    case format::Task::kKind.code:
-      if (!afford(kEntryCost)) return;
-      tasks_.insert_or_assign(v[1], TaskEntry{v[0], v[2], v[3], v[4]});
-      return;
+    case format::Task::kKind.code: return take_task(record);
     case format::Thread::kKind.code:
-      if (thread(v[1]) != nullptr || !afford(2 * kEntryCost)) return;
-      thread_places_.emplace(v[1], threads_.size());
-      threads_.push_back({v[1], v[2], v[3], v[0], v[4] != 0, std::nullopt});
-      return;
     case format::ThreadName::kKind.code:
-      if (ThreadEntry* entry = thread(v[1])) entry->name = v[2];
-      return;
-    case format::ThreadEnd::kKind.code:
-      if (ThreadEntry* entry = thread(v[1])) entry->end_ticks = v[0];
-      return;
+    case format::ThreadEnd::kKind.code: return take_thread(record);
+    case format::ThreadFrames::kKind.code:
+    case format::CallsOff::kKind.code: return take_calls(record);
     default: return;
+  }
+}
+
+void Names::take_thread(const format::Record& record) {
+  const auto& v = record.values;
+  ThreadEntry* known = find_thread(v[1]);
+  if (record.code != format::Thread::kKind.code) {
+    if (known == nullptr) return;
+    if (record.code == format::ThreadName::kKind.code) {
+      known->name = v[2];
+    } else {
+      known->end_ticks = v[0];
+    }
+  } else if (known == nullptr && budget_.afford(2 * kEntryCost)) {
+    thread_places_.emplace(v[1], threads_.size());
+    threads_.push_back({v[1], v[2], v[3], v[0], v[4] != 0, std::nullopt});
+  }
+}
+
+// A task may be met more than once: what is said last about it counts, but not when.
+void Names::take_task(const format::Record& record) {
+  const auto& v = record.values;
+  if (!budget_.afford(2 * kEntryCost)) return;
+  const auto [place, is_new] = task_places_.try_emplace(v[1], tasks_.size());
+  if (is_new) tasks_.push_back({v[1], 0, 0, 0, v[0]});
+  TaskEntry& task = tasks_[place->second];
+  task.parent = v[2];
+  task.name = v[3];
+  task.code = v[4];
+  task_runs_.push_back({v[5], v[0], task_runs_.size(), v[1]});
+}
+
+void Names::take_calls(const format::Record& record) {
+  const auto& v = record.values;
+  if (!budget_.afford(kEntryCost)) return;
+  if (record.code == format::CallsOff::kKind.code) {
+    calls_off_.push_back(v[0]);
+  } else {
+    thread_frames_.push_back({v[1], v[0], thread_frames_.size(), v[2]});
   }
 }
 
 void Names::take_string(const format::Record& record, bool more) {
   const std::size_t size = record.bytes.size();
-  if (!afford(kEntryCost + (more ? kGrowthCost * size : size))) return;
+  if (!budget_.afford(kEntryCost + (more ? kGrowthCost * size : size))) return;
   std::string& text = strings_[record.values[0]];
   if (!more) text.clear();
   text.append(reinterpret_cast<const char*>(record.bytes.data()), size);
 }
 
-ThreadEntry* Names::thread(std::uint64_t id) noexcept {
+ThreadEntry* Names::find_thread(std::uint64_t id) noexcept {
+  const auto found = thread_places_.find(id);
+  return found != thread_places_.end() ? &threads_[found->second] : nullptr;
+}
+const ThreadEntry* Names::thread(std::uint64_t id) const noexcept {
   const auto found = thread_places_.find(id);
   return found != thread_places_.end() ? &threads_[found->second] : nullptr;
 }
@@ -109,9 +129,6 @@ const CodeEntry* Names::code(std::uint64_t id) const noexcept {
 }
 const StackEntry* Names::stack(std::uint64_t id) const noexcept {
   return find(stacks_, id);
-}
-const TaskEntry* Names::task(std::uint64_t id) const noexcept {
-  return find(tasks_, id);
 }
 
 const std::string* Names::info(std::string_view key) const noexcept {

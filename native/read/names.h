@@ -8,11 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "read/budget.h"
 #include "read/cursor.h"
+#include "read/id_map.h"
 
 namespace whence::read {
 
@@ -31,7 +32,16 @@ struct ThreadEntry {
   std::optional<std::uint64_t> end_ticks;
 };
 struct TaskEntry {
-  std::uint64_t start_ticks, parent, name, code;
+  std::uint64_t id, parent, name, code;
+  std::uint64_t start_ticks;  // when it was met first
+};
+// From `time` on, whoever enters the coroutine with this number runs the task.
+struct TaskRun {
+  std::uint64_t generator, time, order, task;  // in the order of writing, at the same time
+};
+// At `time`, the thread had exactly these frames open.
+struct ThreadFramesEntry {
+  std::uint64_t thread, time, order, stack;
 };
 
 class Names {
@@ -42,28 +52,40 @@ class Names {
   [[nodiscard]] const std::string* string(std::uint64_t id) const noexcept;
   [[nodiscard]] const CodeEntry* code(std::uint64_t id) const noexcept;
   [[nodiscard]] const StackEntry* stack(std::uint64_t id) const noexcept;
-  [[nodiscard]] const TaskEntry* task(std::uint64_t id) const noexcept;
+  [[nodiscard]] const ThreadEntry* thread(std::uint64_t id) const noexcept;
   // In the order in which they were met.
   [[nodiscard]] const std::vector<ThreadEntry>& threads() const noexcept { return threads_; }
+  [[nodiscard]] const std::vector<TaskEntry>& tasks() const noexcept { return tasks_; }
+  // In the order in which they were written.
+  [[nodiscard]] const std::vector<TaskRun>& task_runs() const noexcept { return task_runs_; }
+  [[nodiscard]] const std::vector<ThreadFramesEntry>& thread_frames() const noexcept {
+    return thread_frames_;
+  }
+  // When calls ceased to be recorded.
+  [[nodiscard]] const std::vector<std::uint64_t>& calls_off() const noexcept { return calls_off_; }
   // The value of the info with this key; nullptr if there is none.
   [[nodiscard]] const std::string* info(std::string_view key) const noexcept;
   // Entries that the budget had no room for.
-  [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
+  [[nodiscard]] std::uint64_t left_out() const noexcept { return budget_.refused(); }
 
  private:
   void take(const format::Record& record);
   void take_string(const format::Record& record, bool more);
-  [[nodiscard]] bool afford(std::size_t bytes) noexcept;
-  [[nodiscard]] ThreadEntry* thread(std::uint64_t id) noexcept;
+  void take_thread(const format::Record& record);
+  void take_task(const format::Record& record);
+  void take_calls(const format::Record& record);
+  [[nodiscard]] ThreadEntry* find_thread(std::uint64_t id) noexcept;
 
-  std::uint64_t budget_ = 0;
-  std::uint64_t left_out_ = 0;
-  std::unordered_map<std::uint64_t, std::string> strings_;
-  std::unordered_map<std::uint64_t, CodeEntry> codes_;
-  std::unordered_map<std::uint64_t, StackEntry> stacks_;
-  std::unordered_map<std::uint64_t, TaskEntry> tasks_;
-  std::unordered_map<std::uint64_t, std::size_t> thread_places_;
+  Budget budget_;
+  IdMap<std::string> strings_;
+  IdMap<CodeEntry> codes_;
+  IdMap<StackEntry> stacks_;
+  IdMap<std::size_t> thread_places_, task_places_;
   std::vector<ThreadEntry> threads_;
+  std::vector<TaskEntry> tasks_;
+  std::vector<TaskRun> task_runs_;
+  std::vector<ThreadFramesEntry> thread_frames_;
+  std::vector<std::uint64_t> calls_off_;
   std::vector<std::pair<std::uint64_t, std::string>> infos_;
 };
 

@@ -10,13 +10,13 @@ void append_number(std::string& out, std::string_view key, std::int32_t value) {
   out += ", \"";
   out += key;
   out += "\": ";
-  out += value == kUnknown ? "null" : std::to_string(value);
+  out += value == base::Location::kUnknown ? "null" : std::to_string(value);
 }
 
 }  // namespace
 
 void append_json_frame(std::string& out, std::string_view name, std::string_view filename,
-                       Location place, std::string_view kind) {
+                       base::Location place, std::string_view kind) {
   out += "{\"name\": ";
   base::append_json_string(out, name);
   out += ", \"filename\": ";

@@ -12,7 +12,7 @@ namespace whence::stacks {
 // One frame as an object with name, filename, line, column, end_line, end_column and kind; unknown
 // numbers are null.
 void append_json_frame(std::string& out, std::string_view name, std::string_view filename,
-                       Location place, std::string_view kind);
+                       base::Location place, std::string_view kind);
 
 // One stack as an array of its frames, innermost first.
 void append_json_stack(std::string& out, StackId stack);

@@ -79,11 +79,11 @@ ResolvedFrame resolve(StackId id) noexcept {
   const CodeFacts facts = store().codes.facts(node.code);
   if (node.code == kNoCode) return {FrameKind::python, kUnknownName, kUnknownName, {}};
   return {FrameKind::python, facts.name, facts.filename,
-          locate(facts.line_table, facts.first_line, node.offset)};
+          base::locate(facts.line_table, facts.first_line, node.offset)};
 }
 
 std::uint64_t content_hash_step(std::uint64_t outer, std::uint64_t name_hash,
-                                std::uint64_t filename_hash, Location place) noexcept {
+                                std::uint64_t filename_hash, base::Location place) noexcept {
   std::uint64_t hash = base::mix(base::mix(outer, name_hash), filename_hash);
   const auto pair = [](std::int32_t a, std::int32_t b) {
     return (std::uint64_t{static_cast<std::uint32_t>(a)} << 32) | static_cast<std::uint32_t>(b);

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/line_table.h"
 #include "base/lock.h"
-#include "stacks/line_table.h"
 #include "stacks/store.h"
 
 namespace whence::stacks {
@@ -21,7 +21,7 @@ enum class FrameKind : std::uint8_t { python, truncated };
 struct ResolvedFrame {
   FrameKind kind;
   std::string_view name, filename;
-  Location place;
+  base::Location place;
 };
 
 // The frame that `id` adds to its parent.
@@ -45,6 +45,7 @@ void for_each_frame(StackId stack, Visit&& visit) {
 // One step of that hash, outermost frame first, starting from 0: for frames that come from
 // elsewhere.
 [[nodiscard]] std::uint64_t content_hash_step(std::uint64_t outer, std::uint64_t name_hash,
-                                              std::uint64_t filename_hash, Location place) noexcept;
+                                              std::uint64_t filename_hash,
+                                              base::Location place) noexcept;
 
 }  // namespace whence::stacks

@@ -58,6 +58,49 @@ Collection = namedtuple(  # noqa: PYI024
 )
 Collection.__doc__ = "A run of the garbage collector."
 
+Call = namedtuple(  # noqa: PYI024
+    "Call",
+    [
+        *("function", "filename", "line", "start", "duration", "own", "depth"),
+        *("thread", "task", "entered", "left", "generator", "number", "parent"),
+        "count",
+    ],
+    module="whence",
+)
+Call.__doc__ = """\
+A call of a function: from where its frame is entered to where it is left.
+
+A generator or coroutine is entered and left many times; ``generator`` is the same
+number each time. ``own`` is ``duration`` without the calls directly inside. ``number``
+counts the calls of a thread as they begin, and ``parent`` is the number of the call
+around it, or None. A function written in C has no ``filename`` and no ``line``.
+``entered`` is "call", "resume", "throw" or "open" (nobody saw how), ``left`` "return",
+"unwind" (by an exception), "yield", "gone" (nobody saw how), "unstarted" (by an
+exception before it ran) or "cut" (it was open when recording calls ended). ``count`` is
+more than 1 for short calls of one function that were recorded as one.
+"""
+
+ExceptionEvent = namedtuple(  # noqa: PYI024
+    "ExceptionEvent",
+    ["type", "kind", "time", "thread", "function", "filename", "line"],
+    module="whence",
+)
+ExceptionEvent.__doc__ = """\
+An exception was raised or handled, as ``kind`` says, in that function, at that line.
+"""
+
+Task = namedtuple(  # noqa: PYI024
+    "Task",
+    ["id", "name", "parent", "function", "start", "awaits", "awaited_by"],
+    module="whence",
+)
+Task.__doc__ = """\
+A task of an event loop, and the coroutine function that it runs.
+
+``start`` is when it was made, or first seen. ``awaits`` and ``awaited_by`` are tuples
+of the ids of tasks, in the order in which that was first seen.
+"""
+
 Losses = namedtuple(  # noqa: PYI024
     "Losses", ["produced", "recorded", "dropped", "names"], module="whence"
 )

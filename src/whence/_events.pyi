@@ -49,6 +49,41 @@ class Collection(NamedTuple):
     collected: int
     uncollectable: int
 
+class Call(NamedTuple):
+    function: str | None
+    filename: str | None
+    line: int | None
+    start: int
+    duration: int
+    own: int
+    depth: int
+    thread: int
+    task: int | None
+    entered: str
+    left: str
+    generator: int | None
+    number: int
+    parent: int | None
+    count: int  # type: ignore[assignment]  # hides tuple.count
+
+class ExceptionEvent(NamedTuple):
+    type: str | None
+    kind: str
+    time: int
+    thread: int
+    function: str | None
+    filename: str | None
+    line: int | None
+
+class Task(NamedTuple):
+    id: int
+    name: str | None
+    parent: int | None
+    function: str | None
+    start: int
+    awaits: tuple[int, ...]
+    awaited_by: tuple[int, ...]
+
 class Losses(NamedTuple):
     produced: int
     recorded: int

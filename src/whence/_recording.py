@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from typing import Any, Generic, Self, TypeVar
 
     from whence._events import (
+        Call,
         Collection,
         Counter,
+        ExceptionEvent,
         Losses,
         Record,
         RecordingInfo,
         Span,
+        Task,
         Thread,
     )
 
@@ -37,6 +40,7 @@ else:  # a base class that needs no import of typing
 _CLOCKS = {1: "monotonic", 2: "tsc", 3: "arm_counter"}
 _REGULAR_FILE = 0o100000
 _FILE_TYPE = 0o170000
+_LEAST_PAIRS = 1 << 17
 
 
 class RecordingError(ValueError):
@@ -158,6 +162,48 @@ class Recording:
         from whence._events import Thread  # noqa: PLC0415
 
         return [Thread(*thread) for thread in self._reader.threads()]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks of event loops, as they were met. Reads the whole recording."""
+        from whence._events import Task  # noqa: PLC0415
+
+        known = self._reader.tasks()
+        # A file can claim any number of them; a real one has no more than it has bytes.
+        most = max(_LEAST_PAIRS, 2 * self._reader.header()["size"])
+        pairs: dict[tuple[int, int], None] = {}  # each once, in their order
+        for pair in self._reader.awaits() if known else ():
+            if len(pairs) == most:
+                break
+            pairs[pair] = None
+        awaits: dict[int, list[int]] = {}
+        awaited_by: dict[int, list[int]] = {}
+        for task, awaited in pairs:
+            awaits.setdefault(task, []).append(awaited)
+            awaited_by.setdefault(awaited, []).append(task)
+        return [
+            Task(
+                *task,
+                tuple(awaits.get(task[0], ())),
+                tuple(awaited_by.get(task[0], ())),
+            )
+            for task in known
+        ]
+
+    def calls(self) -> Events[Call]:
+        """Read the calls of functions as they ended, chunk by chunk."""
+        from whence._events import Call  # noqa: PLC0415
+
+        return Events(self._path, "calls", self._reader.calls, Call._make)
+
+    @property
+    def exceptions(self) -> Events[ExceptionEvent]:
+        """Where exceptions were raised and handled."""
+        from whence._events import ExceptionEvent  # noqa: PLC0415
+
+        return Events(
+            self._path, "exceptions", self._reader.exceptions, ExceptionEvent._make
+        )
 
     @property
     def spans(self) -> Events[Span]:

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "read/calls.h"
 #include "read/names.h"
 #include "read/rewrite.h"
 #include "read/spans.h"
@@ -59,6 +60,8 @@ struct Outcome {
   std::vector<std::uint32_t> records;  // a hash of each
   std::uint64_t events = 0;            // known ones among them
   std::uint64_t spans = 0;
+  std::uint64_t calls = 0;
+  bool impossible = false;  // a call that cannot be
   read::Totals totals;
 };
 
@@ -94,6 +97,12 @@ bool read_all(std::span<const std::uint8_t> bytes, Unpacker& unpacker, int sink,
   read::SpanReader spans(source);
   read::Span span;
   while (spans.next(span) == read::Next::record) ++out.spans;
+  read::CallReader calls(source, names);
+  read::Call call;
+  while (calls.next(call) == read::Next::record) {
+    if (call.start_ticks > call.end_ticks || call.number <= call.parent) out.impossible = true;
+    ++out.calls;
+  }
   out.totals = read::count(source);
   if (rewrite && read::rewrite(source, sink, {}).aborted) return false;
   static_cast<void>(sum);
@@ -127,6 +136,7 @@ const char* judge(const Outcome& original, const Outcome& damaged, Counts& count
     ++counts.refused;
     return nullptr;
   }
+  if (damaged.impossible) return "a call was read that cannot be";
   if (damaged.records.size() != damaged.totals.records) return "two ways of reading disagree";
   if (damaged.totals.recorded < damaged.events) return "events were read that are not counted";
   if (damaged.totals.recorded > original.totals.recorded) return "more events than there were";
@@ -136,7 +146,8 @@ const char* judge(const Outcome& original, const Outcome& damaged, Counts& count
     return nullptr;
   }
   ++counts.unchanged;
-  return damaged.records == original.records ? nullptr : "damage was not noticed";
+  const bool same = damaged.records == original.records && damaged.calls == original.calls;
+  return same ? nullptr : "damage was not noticed";
 }
 
 PyObject* report(const Counts& counts, const char* wrong, unsigned long where) {

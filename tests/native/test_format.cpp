@@ -12,6 +12,7 @@
 #include "format/encode.h"
 #include "format/file.h"
 #include "format/kinds.h"
+#include "format/records/call.h"
 #include "format/records/counter.h"
 #include "format/records/span.h"
 #include "format/records/string.h"
@@ -112,7 +113,7 @@ static Bytes encode(const Kind& kind) {
 }
 
 TEST(every_kind_is_decoded_and_no_part_of_it_is_a_record) {
-  CHECK(all_kinds().size() == 34);
+  CHECK(all_kinds().size() == 47);
   for (const Kind* kind : all_kinds()) {
     const Bytes bytes = encode(*kind);
     Decoder decoder(bytes, 7, 50);
@@ -156,12 +157,15 @@ TEST(kinds_that_are_not_known_are_stepped_over) {
 
 TEST(deltas_are_what_the_encoder_meant) {
   Bytes bytes(256);
-  Deltas deltas{100, 0, 0};
+  Deltas deltas{100, 0, 0, 0};
   std::uint8_t* out = bytes.data();
   out = SpanBegin::encode(out, deltas, 110, 500, 1);
   out = SpanBegin::encode(out, deltas, 105, 501, 1);  // a clock that goes back stands still
   out = SpanEnd::encode(out, deltas, 120, 501, 1, 10);
+  out = Resume::encode(out, deltas, 125, 8, 1'000);
+  out = Resume::encode(out, deltas, 125, 8, 998);
   out = Owner::encode(out, deltas, 130, 9, 77);
+  out = Resume::encode(out, deltas, 135, 8, 3);
   out = SpanEndAway::encode(out, deltas, 140, 3, 500, 1, 30, true);
   out = Counter::encode(out, deltas, 150, 1, -5);
   bytes.resize(static_cast<std::size_t>(out - bytes.data()));
@@ -171,7 +175,10 @@ TEST(deltas_are_what_the_encoder_meant) {
   CHECK(next() && record.time == 110 && record.values[1] == 500);
   CHECK(next() && record.time == 110 && record.values[1] == 501);
   CHECK(next() && record.time == 120 && record.values[1] == 501 && record.values[3] == 10);
+  CHECK(next() && record.values[1] == 8 && record.values[2] == 1'000);
+  CHECK(next() && record.values[2] == 998);
   CHECK(next() && record.thread == 3 && decoder.thread() == 9);
+  CHECK(next() && record.thread == 9 && record.values[2] == 3);
   CHECK(next() && record.thread == 9 && record.values[2] == 500 && record.values[5] == 1);
   CHECK(next() && static_cast<std::int64_t>(record.values[2]) == -5);
   CHECK(decoder.next(record) == Step::end);

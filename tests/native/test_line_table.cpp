@@ -2,10 +2,13 @@
 // test_line_tables.py.
 #include <cstdlib>
 
+#include "base/line_table.h"
 #include "check.h"
-#include "stacks/line_table.h"
 
-using namespace whence::stacks;
+using whence::base::first_at_same_place;
+using whence::base::locate;
+using whence::base::Location;
+constexpr auto kUnknown = Location::kUnknown;
 
 TEST(an_empty_table_knows_nothing) {
   CHECK(locate({}, 5, 0) == Location{});

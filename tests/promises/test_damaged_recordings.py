@@ -88,6 +88,9 @@ HOSTILE = """
     with open({path!r}, "rb") as file:
         reader = _core.Reader(file.fileno(), _zstd.unpack)
         counts = [sum(1 for _ in reader.spans()), len(reader.threads())]
+        start = time.monotonic()
+        counts += [sum(1 for _ in reader.calls()), sum(1 for _ in reader.exceptions())]
+        counts += [len(reader.tasks()), round(time.monotonic() - start)]
         totals = reader.totals()
         assert len(totals["problems"]) <= 100
     print(peak() - before, *counts, totals["names_left_out"])
@@ -95,15 +98,17 @@ HOSTILE = """
 LARGEST = 16 * MEGABYTE
 
 
-def bomb(records, *, what, copies):
-    """A small packed file that unpacks to 16 MB for each of its chunks."""
+def bomb(*parts):
+    """A small packed file of payloads, each with what it is and how often it comes."""
     file = twin.File([], chunk_size=LARGEST)
-    payload = records
-    packed = _zstd.pack(payload)
     out = twin.write_file_header(file, twin.COMPACT)
-    for number in range(1, copies + 1):
-        chunk = twin.Chunk(number, [], what)
-        out += fast_header(file, chunk, payload, len(packed)) + packed
+    number = 0
+    for payload, what, copies in parts:
+        packed = _zstd.pack(payload)
+        for _ in range(copies):
+            number += 1
+            chunk = twin.Chunk(number, [], what, thread=1 if what == twin.EVENTS else 0)
+            out += fast_header(file, chunk, payload, len(packed)) + packed
     return out
 
 
@@ -125,6 +130,13 @@ def zeros_checksum(payload):
     return CHECKSUMS[payload]
 
 
+def _stack(number):
+    """A stack with the one before it as its parent."""
+    return twin.write_record(
+        twin.Raw(0x82, [number, number - 1, number % 3, 0]), twin.Deltas(0)
+    )
+
+
 def texts(size, count):
     """As many strings of that size, each with a number of its own."""
     out = b""
@@ -133,36 +145,65 @@ def texts(size, count):
     return out
 
 
+def numbered(before, after, count):
+    """As many records, each with a number of its own in the middle."""
+    return b"".join(before + twin.varint(n) + after for n in range(count))
+
+
+def one(*records):
+    return b"".join(twin.write_record(record, twin.Deltas(0)) for record in records)
+
+
 SIZE = 2 * MEGABYTE
+STACKS = 200_000
 BOMBS = {
-    "strings": (texts(1000, SIZE // 1004), twin.METADATA),
-    "one string": (
-        twin.write_record(twin.Raw(0xE1, [1, bytes(SIZE)]), twin.Deltas(0)),
-        twin.METADATA,
-    ),
-    "spans": (
-        b"".join(b"\x62\x01\x02\x01" for _ in range(SIZE // 4)),
-        twin.EVENTS,
-    ),
-    "threads": (
-        b"".join(
-            b"\xa0\x01" + twin.varint(n) + b"\x01\x01\x01" for n in range(SIZE // 8)
+    "strings": [(texts(1000, SIZE // 1004), twin.METADATA, 60)],
+    "one string": [(one(twin.Raw(0xE1, [1, bytes(SIZE)])), twin.METADATA, 60)],
+    "spans": [(b"\x62\x01\x02\x01" * (SIZE // 4), twin.EVENTS, 60)],
+    "threads": [(numbered(b"\xa0\x01", b"\1\1\1", SIZE // 8), twin.METADATA, 4)],
+    "zeros": [(bytes(SIZE), twin.EVENTS, 60)],
+    "calls": [(b"\x40\x01\x01" * (SIZE // 3), twin.EVENTS, 20)],
+    "c calls": [(b"\x40\x01\x01" + b"\x46\0\0" * (SIZE // 3), twin.EVENTS, 20)],
+    "generators": [(b"\x67\x01\x01\x02\x22\0" * (SIZE // 6), twin.EVENTS, 4)],
+    "open generators": [(b"\x67\x01\x01\x02" * (SIZE // 4), twin.EVENTS, 6)],
+    "owners": [(numbered(b"\x65\0", b"\0\x40\0\0", SIZE // 9), twin.EVENTS, 4)],
+    "tasks": [(numbered(b"\xc3\0", b"\0\0\0\x02", SIZE // 9), twin.METADATA, 6)],
+    "frames": [
+        (b"".join(_stack(n) for n in range(1, STACKS)), twin.METADATA, 1),
+        (b"\x48\0" + twin.varint(STACKS - 1) + b"\x48\0\0", twin.EVENTS, 1),
+        ((b"\x48\0" + twin.varint(STACKS - 1) + b"\x48\0\0") * 50_000, twin.EVENTS, 9),
+    ],
+    "frames over c calls": [
+        (b"".join(_stack(n) for n in range(1, STACKS)), twin.METADATA, 1),
+        (b"\x48\0\x01" + b"\x46\0\0" * (SIZE // 3), twin.EVENTS, 1),
+        (b"\x48\0\x01\x6b\0\0\0" * 100_000, twin.EVENTS, 5),
+    ],
+    "thread frames": [
+        (numbered(b"\x6e\0", b"\0\x28\x01", SIZE // 9), twin.METADATA, 4),
+        (numbered(b"\x65\x01", b"\0\x40\0\0", SIZE // 9), twin.EVENTS, 2),
+    ],
+    "lines": [
+        (one(twin.Raw(0xE0, [1, b"\xf8" * SIZE])), twin.METADATA, 1),
+        (one(twin.Raw(0xC0, [1, 0, 0, 0, 1, 1])), twin.METADATA, 1),
+        (
+            b"\x40\0\x01" + numbered(b"\x6b\0\0\xff\xff", b"", SIZE // 8),
+            twin.EVENTS,
+            4,
         ),
-        twin.METADATA,
-    ),
-    "zeros": (bytes(SIZE), twin.EVENTS),
+    ],
 }
 
 
 @pytest.mark.parametrize("what", BOMBS)
 def test_a_small_file_cannot_fill_the_memory(what, tmp_path, run_python):
-    records, class_ = BOMBS[what]
     path = tmp_path / "bomb"
-    path.write_bytes(bomb(records, what=class_, copies=60 if what != "threads" else 4))
+    path.write_bytes(bomb(*BOMBS[what]))
     assert path.stat().st_size < 2 * MEGABYTE
-    grown, *_ = map(int, run_python(HOSTILE.format(path=str(path))).split())
+    told = run_python(HOSTILE.format(path=str(path)))
+    grown, *_, seconds, _ = map(int, told.split())
     if not SANITIZED:
         assert grown < 64 * MEGABYTE + 2 * LARGEST
+        assert seconds < 60
 
 
 def test_lengths_that_lie(tmp_path):
@@ -200,7 +241,11 @@ def read_everything(data):
     list(reader.spans())
     list(reader.counters())
     list(reader.collections())
+    list(reader.calls())
+    list(reader.exceptions())
+    list(reader.awaits())
     reader.threads()
+    reader.tasks()
     totals = reader.totals()
     assert totals["produced"] >= totals["recorded"]
     return records
@@ -221,6 +266,9 @@ def test_random_bytes_in_open_chunks():
             data[at] = rng.randrange(256)
         found = recording_reader.read(bytes(data))
         assert repr(read_everything(bytes(data))) == repr(found.records)
+        reader = _core.Reader(bytes(data), _zstd.unpack)
+        assert list(reader.calls()) == found.calls
+        assert list(reader.exceptions()) == found.exceptions
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -34,33 +34,46 @@ _TABLE = """
 21 unwind        e time
 22 yield         e time
 23 c_return      e time
-40 call          e time code:code
-41 resume        e time code:code
-42 throw         e time code:code
+24 c_raise       e time
+25 gone          e time
+26 unstarted     e time
+40 call          e time code
 43 mark          e time name:string
 44 gc_begin      e time generation
-45 task_switch   e time task
 46 c_call        e time name:string
+47 open          e time code
 60 counter       e time name:string value:signed
 61 counter       e time name:string value:real
 62 span_begin    e time span:span name:string
+67 call          e time code generator:generator
+68 resume        e time code generator:generator
+69 throw         e time code generator:generator
+6A open          e time code generator:generator
+6B raised        e time type:string offset
+6C handled       e time type:string offset
+6D awaits        e time task awaited
 80 span_end      e time span:span name:string duration:duration
 81 span_error    e time span:span name:string duration:duration
 83 free          e time domain address:address stack
+84 folded        e time code calls duration:duration
 A2 allocation    e time domain address:address size stack
 A4 gc_end        e time generation collected uncollectable duration:duration
 C1 span_end_away e time owner span name:string duration:duration error
 C2 handle_event  e time table handle:signed name:string backend:string duration:duration
+48 frames        - time stack
 65 owner         - time thread first_event
 66 lost          - time reason:reason events
 E2 span_tags     - span tags:bytes
+27 calls_on      - time
+28 calls_off     - time
 63 thread_name   - time thread name:string
 64 thread_end    - time thread events
+6E thread_frames - time thread stack
 82 stack         - id parent code offset:signed
 A0 thread        - time thread os_id name:string known
-A1 task          - time task parent name:string code
 C0 code          - id name:string qualname:string filename:string first_line:signed \
 line_table:string
+C3 task          - time task parent name:string code generator:generator
 E0 string        - id text:bytes
 E1 string_part   - id text:bytes
 E3 info          - key:string value:bytes
@@ -243,7 +256,7 @@ class Deltas:
     """What fields of a chunk are relative to."""
 
     def __init__(self, start: int) -> None:
-        self.time, self.span, self.address = start, 0, 0
+        self.time, self.span, self.address, self.generator = start, 0, 0, 0
 
     def write(self, type_: str, value: Any) -> int:
         if type_ == "time":
@@ -255,6 +268,10 @@ class Deltas:
         if type_ == "address":
             delta = _signed((value - self.address) & U64)
             self.address = value
+            return zigzag(delta)
+        if type_ == "generator":
+            delta = _signed((value - self.generator) & U64)
+            self.generator = value
             return zigzag(delta)
         if type_ == "signed":
             return zigzag(value)
@@ -269,6 +286,9 @@ class Deltas:
         if type_ == "address":
             self.address = (self.address + unzigzag(raw)) & U64
             return self.address
+        if type_ == "generator":
+            self.generator = (self.generator + unzigzag(raw)) & U64
+            return self.generator
         if type_ == "signed":
             return unzigzag(raw)
         return unreal(raw) if type_ == "real" else raw
@@ -277,7 +297,7 @@ class Deltas:
         if code == 0x62:
             self.span = values[1]
         elif code == 0x65:
-            self.span = self.address = 0
+            self.span = self.address = self.generator = 0
 
 
 def write_record(record: Raw, deltas: Deltas) -> bytes:
@@ -312,13 +332,13 @@ def read_record(data: bytes, at: int, deltas: Deltas) -> tuple[Raw, int]:
         end = at + size
         count = len(kind.fields) - 1 if kind else 0
     values: list[Any] = []
-    before = (deltas.time, deltas.span, deltas.address)
+    before = dict(vars(deltas))
     try:
         for i in range(count):
             raw, at = take_varint(data[:end], at)
             values.append(deltas.read(kind.fields[i][1], raw) if kind else raw)
     except Bad:
-        deltas.time, deltas.span, deltas.address = before
+        vars(deltas).update(before)
         raise
     if shape == 7:
         values.append(data[at:end])

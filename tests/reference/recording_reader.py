@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reference import call_reader, line_table
 from reference.recording import (
     CHUNK_MAGIC,
     CHUNK_OPENING,
@@ -69,6 +70,9 @@ class Decoded:
     damaged_chunks: int = 0
     problems: int = 0
     threads: list[tuple[Any, ...]] = field(default_factory=list)
+    tasks: list[tuple[Any, ...]] = field(default_factory=list)
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    exceptions: list[tuple[Any, ...]] = field(default_factory=list)
 
     @property
     def produced(self) -> int:
@@ -138,6 +142,10 @@ class _Reader:
             del chunk
         self.out.spans = self.spans(raws)
         self.out.threads = self.thread_list()
+        metadata = [raw for raw, _, _, chunk in raws if chunk.what == METADATA]
+        self.codes = {raw.values[0]: raw.values for raw in metadata if raw.code == 0xC0}
+        self.out.tasks = self.task_list(metadata)
+        self.read_calls(metadata, raws)
         return self.out
 
     # Chunks
@@ -422,3 +430,57 @@ class _Reader:
                 (self.text(name), key[0], self.at(time), None, label, False, True)
             )
         return done
+
+    # Calls
+
+    def function(self, code: int) -> str | None:
+        _, name, qualname, *_ = self.codes.get(code, (0, 0, 0))
+        return self.text(name) if self.text(qualname) is None else self.text(qualname)
+
+    def task_list(self, metadata: list[Raw]) -> list[tuple[Any, ...]]:
+        tasks: dict[int, tuple[Any, ...]] = {}
+        for raw in metadata:
+            if raw.code == 0xC3:
+                time, task, parent, name, code, _ = raw.values
+                start = tasks[task][4] if task in tasks else self.at(time)
+                function = self.function(code)
+                tasks[task] = (task, self.text(name), parent or None, function, start)
+        return list(tasks.values())
+
+    def read_calls(
+        self, metadata: list[Raw], raws: list[tuple[Raw, int, int, Found]]
+    ) -> None:
+        found = call_reader.Calls(metadata, self.end[0] if self.closed else None)
+        for raw, thread, time, chunk in raws:
+            if chunk.what == EVENTS:
+                found.take(raw, thread, time)
+        found.finish()
+        self.out.calls = [self.call(call) for call in found.calls]
+        self.out.exceptions = [self.exception(event) for event in found.exceptions]
+
+    def call(self, call: dict[str, Any]) -> tuple[Any, ...]:
+        code, end = call["code"], call["end"]
+        known = self.codes.get(code)
+        return (
+            self.text(call["name"]) if code is None else self.function(code),
+            self.text(known[3]) if known else None,
+            known[4] if known else None,
+            self.at(call["start"]),
+            self.lasted(end, end - call["start"]),
+            self.lasted(end, call["own"]),
+            *(call["depth"], call["thread"], call["task"] or None, call["entered"]),
+            *(call["left"], call["generator"] or None, call["number"]),
+            *(call["parent"] or None, call["count"]),
+        )
+
+    def exception(self, event: dict[str, Any]) -> tuple[Any, ...]:
+        known = self.codes.get(event["code"])
+        table = self.strings.get(known[5]) if known and known[5] else None
+        line = None
+        if known and table is not None:
+            line = line_table.line_at(table, known[4], event["offset"])
+        return (
+            *(self.text(event["type"]), event["kind"], self.at(event["time"])),
+            *(event["thread"], self.function(event["code"])),
+            *(self.text(known[3]) if known else None, line),
+        )

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterable
 
-_METADATA_KINDS = {0x63, 0x64, 0x82, 0xA0, 0xA1, 0xC0, 0xE0, 0xE1, 0xE3, 0xE4}
+_METADATA_KINDS = {
+    *(0x27, 0x28, 0x63, 0x64, 0x6E, 0x82, 0xA0, 0xC0, 0xC3, 0xE0, 0xE1, 0xE3, 0xE4),
+}
 TAGS = [
     *((1, None), (2, False), (3, True), (4, -5), (5, 2.5)),
     *((6, "tëxt"), (7, Other("list"))),
@@ -53,10 +55,13 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
         *(Raw(0xE0, [21, b"\x80\x00"]), Raw(0xE0, [22, b"not \xff utf-8"])),
         *(Raw(0xE3, [1, b"app.py"]), Raw(0xE3, [2, b"3.14.0"])),
         *(Raw(0xE3, [3, b"0.1.0"]), Raw(0xC0, [1, 8, 8, 4, -1, 21])),
+        Raw(0xC0, [2, 8, 9, 4, 40, 21]),
         *(Raw(0x82, [1, 0, 1, 6]), Raw(0x82, [2, 1, 1, -1])),
         *(Raw(0xA0, [1_010, 1, 4242, 7, 1]), Raw(0xA0, [1_020, 2, 4243, 0, 0])),
-        *(Raw(0x63, [1_030, 2, 20]), Raw(0xA1, [1_040, 1, 0, 9, 1])),
-        *(Raw(0xE4, [1, b"table"]), Raw(0x64, [9_000, 2, 12])),
+        *(Raw(0x63, [1_030, 2, 20]), Raw(0xC3, [1_040, 1, 0, 9, 1, 7])),
+        *(Raw(0xC3, [1_050, 2, 1, 8, 1, 3]), Raw(0x27, [1_060])),
+        *(Raw(0x6E, [1_070, 2, 1]), Raw(0xE4, [1, b"table"])),
+        *(Raw(0x64, [9_000, 2, 12]), Raw(0x28, [9_500])),
     ]
     chunks = _chunks(1, metadata, METADATA, 0, chunk_size, (1_000, 5_000_100))
     first: list[Raw] = []
@@ -90,11 +95,11 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
 
 def _thread_one(time: int, span: int) -> list[Raw]:
     return [
-        *(Raw(0x40, [time, 1]), Raw(0x41, [time + 1, 1]), Raw(0x42, [time + 2, 1])),
-        *(Raw(0x20, [time + 3]), Raw(0x21, [time + 4]), Raw(0x22, [time + 5])),
-        *(Raw(0x46, [time + 6, 13]), Raw(0x23, [time + 7]), Raw(0x43, [time + 8, 8])),
+        *_calls(time - 40),
+        *(Raw(0x40, [time, 2]), Raw(0x6B, [time + 1, 9, 0]), Raw(0x20, [time + 3])),
+        *(Raw(0x6C, [time + 4, 9, 0]), Raw(0x43, [time + 8, 8])),
         *(Raw(0x44, [time + 9, 2]), Raw(0xA4, [time + 19, 2, 30, 1, 10])),
-        *(Raw(0x45, [time + 20, 1]), Raw(0x60, [time + 21, 10, -12])),
+        Raw(0x60, [time + 21, 10, -12]),
         *(Raw(0x61, [time + 22, 10, 0.1]), Raw(0x62, [time + 23, span + 1, 9])),
         *(Raw(0xE2, [span + 1, write_tags(TAGS)]), Raw(0x62, [time + 24, span + 2, 8])),
         Raw(0x81, [time + 30, span + 2, 8, 6]),
@@ -103,6 +108,20 @@ def _thread_one(time: int, span: int) -> list[Raw]:
         *(Raw(0x66, [time + 33, 2, 7]), Raw(0x80, [time + 40, span + 1, 9, 17])),
         Raw(0x62, [time + 41, span + 3, 12]),
         Raw(0xC2, [time + 42, 1, -7, 8, 9, 4]),
+    ]
+
+
+def _calls(time: int) -> list[Raw]:
+    """Frames entered and left in every way there is."""
+    return [
+        *(Raw(0x48, [time, 2]), Raw(0x47, [time, 1])),
+        *(Raw(0x67, [time + 1, 1, 7]), Raw(0x22, [time + 2])),
+        *(Raw(0x68, [time + 3, 1, 7]), Raw(0x6D, [time + 4, 1, 2])),
+        *(Raw(0x22, [time + 5]), Raw(0x69, [time + 6, 1, 7]), Raw(0x21, [time + 7])),
+        *(Raw(0x6A, [time + 8, 1, 3]), Raw(0x46, [time + 9, 13])),
+        *(Raw(0x46, [time + 10, 13]), Raw(0x24, [time + 11]), Raw(0x23, [time + 12])),
+        *(Raw(0x84, [time + 20, 1, 3, 6]), Raw(0x40, [time + 21, 1])),
+        *(Raw(0x26, [time + 22]), Raw(0x25, [time + 23]), Raw(0x20, [time + 24])),
     ]
 
 
@@ -342,8 +361,8 @@ def _value(  # noqa: PLR0911
         return rng.choice([0, -1, small, -(2**63), 2**63 - 1])
     if type_ == "real":
         return rng.choice([0.0, -1.5, 1e300, float("inf")])
-    if type_ in {"span", "address"}:
-        return small if type_ == "span" else rng.getrandbits(64)
+    if type_ in {"span", "address", "generator"}:
+        return rng.getrandbits(64) if type_ == "address" else small
     if name in {"owner", "thread", "span"}:
         return small
     if type_ == "duration" or (name not in {"id"} and rng.random() < 0.1):

@@ -28,6 +28,9 @@ def assert_same(data, where=""):
     assert totals["chunks_damaged"] == found.damaged_chunks, where
     assert len(totals["problems"]) == found.problems, where
     assert reader.threads() == found.threads, where
+    assert reader.tasks() == found.tasks, where
+    assert list(reader.calls()) == found.calls, where
+    assert list(reader.exceptions()) == found.exceptions, where
 
 
 def test_300_random_recordings_agree_with_the_twin(seed):
@@ -92,6 +95,9 @@ def contents(data):
             "records": list(reader.records()),
             "spans": list(reader.spans()),
             "threads": reader.threads(),
+            "tasks": reader.tasks(),
+            "calls": list(reader.calls()),
+            "exceptions": list(reader.exceptions()),
             "totals": reader.totals(),
         }
     )

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <span>
 
-namespace whence::stacks {
-
-inline constexpr std::int32_t kUnknown = -1;
+namespace whence::base {
 
 struct Location {
+  static constexpr std::int32_t kUnknown = -1;
+
   std::int32_t line = kUnknown;
   std::int32_t end_line = kUnknown;
   std::int32_t column = kUnknown;  // columns count UTF-8 bytes from 0, as CPython's do
@@ -32,4 +32,4 @@ struct Location {
                                                std::int32_t first_line,
                                                std::int32_t offset) noexcept;
 
-}  // namespace whence::stacks
+}  // namespace whence::base

@@ -12,9 +12,9 @@
 //
 // varints have 6 bits a byte, lowest first, bit 6 set if more follow; svarints have their sign in
 // bit 0.
-#include "stacks/line_table.h"
+#include "base/line_table.h"
 
-namespace whence::stacks {
+namespace whence::base {
 namespace {
 
 class Cursor {
@@ -96,7 +96,7 @@ void for_each_entry(std::span<const std::uint8_t> table, std::int32_t first_line
 
 Location locate(std::span<const std::uint8_t> table, std::int32_t first_line,
                 std::int32_t offset) noexcept {
-  if (offset < 0) return {first_line, first_line, kUnknown, kUnknown};
+  if (offset < 0) return {first_line, first_line, Location::kUnknown, Location::kUnknown};
   Location found;
   for_each_entry(table, first_line, [&](std::int64_t, std::int64_t end, const Location& place) {
     if (offset >= end) return true;
@@ -121,4 +121,4 @@ std::int32_t first_at_same_place(std::span<const std::uint8_t> table, std::int32
   return found && offset >= 0 ? static_cast<std::int32_t>(first) : offset;
 }
 
-}  // namespace whence::stacks
+}  // namespace whence::base

@@ -1,0 +1,81 @@
+// call_objects.cpp: see record_objects.h. Calls, exceptions and tasks.
+#include "module/record_objects.h"
+
+namespace whence::module {
+namespace {
+
+using cpython::Ref;
+using Number = unsigned long long;
+
+constexpr const char* kEntered[] = {"call", "resume", "throw", "open"};
+constexpr const char* kLeft[] = {"return", "unwind", "yield", "gone", "unstarted", "cut"};
+
+// None for 0, which stands for none.
+Ref<> number_or_none(std::uint64_t number) noexcept {
+  return number != 0 ? Ref<>(PyLong_FromUnsignedLongLong(number)) : Ref<>::borrow(Py_None);
+}
+
+}  // namespace
+
+Ref<> RecordObjects::function(std::uint64_t code) {
+  const read::CodeEntry* entry = names_.code(code);
+  if (entry == nullptr) return Ref<>::borrow(Py_None);
+  return text(names_.string(entry->qualname) != nullptr ? entry->qualname : entry->name);
+}
+
+Ref<> RecordObjects::filename(std::uint64_t code) {
+  const read::CodeEntry* entry = names_.code(code);
+  return entry != nullptr ? text(entry->filename) : Ref<>::borrow(Py_None);
+}
+
+Ref<> RecordObjects::call(const read::Call& call) {
+  const read::CodeEntry* entry = call.native ? nullptr : names_.code(call.code);
+  const Ref<> name = call.native ? text(call.name) : function(call.code);
+  const Ref<> file = entry != nullptr ? text(entry->filename) : Ref<>::borrow(Py_None);
+  const Ref<> line =
+      entry != nullptr ? Ref<>(PyLong_FromLongLong(entry->first_line)) : Ref<>::borrow(Py_None);
+  const Ref<> task = number_or_none(call.task);
+  const Ref<> generator = number_or_none(call.generator);
+  const Ref<> parent = number_or_none(call.parent);
+  PyObject* entered = key(kEntered[static_cast<std::size_t>(call.entered)]);
+  PyObject* left = key(kLeft[static_cast<std::size_t>(call.left)]);
+  if (!name || !file || !line || !task || !generator || !parent || !entered || !left) return {};
+  const std::uint64_t duration = call.end_ticks - call.start_ticks;
+  return Ref<>(Py_BuildValue(
+      "OOOLLLIIOOOOKOK", name.get(), file.get(), line.get(),
+      static_cast<long long>(timeline_.at(call.start_ticks)),
+      static_cast<long long>(timeline_.lasted(call.end_ticks, duration)),
+      static_cast<long long>(timeline_.lasted(call.end_ticks, call.own_ticks)), call.depth,
+      call.thread, task.get(), entered, left, generator.get(), static_cast<Number>(call.number),
+      parent.get(), static_cast<Number>(call.count)));
+}
+
+Ref<> RecordObjects::exception(const read::ExceptionSeen& seen, read::Lines& lines) {
+  const Ref<> type = text(seen.type);
+  const Ref<> name = function(seen.code);
+  const Ref<> file = filename(seen.code);
+  const auto found = lines.line(seen.code, seen.offset);
+  const Ref<> line = found.has_value() ? Ref<>(PyLong_FromLong(*found)) : Ref<>::borrow(Py_None);
+  PyObject* kind = key(seen.handled ? "handled" : "raised");
+  if (!type || !name || !file || !line || !kind) return {};
+  return Ref<>(Py_BuildValue("OOLIOOO", type.get(), kind,
+                             static_cast<long long>(timeline_.at(seen.time)), seen.thread,
+                             name.get(), file.get(), line.get()));
+}
+
+Ref<> RecordObjects::task(const read::TaskEntry& task) {
+  const Ref<> name = text(task.name);
+  const Ref<> parent = number_or_none(task.parent);
+  const Ref<> coroutine = function(task.code);
+  if (!name || !parent || !coroutine) return {};
+  return Ref<>(Py_BuildValue("KOOOL", static_cast<Number>(task.id), name.get(), parent.get(),
+                             coroutine.get(),
+                             static_cast<long long>(timeline_.at(task.start_ticks))));
+}
+
+Ref<> RecordObjects::awaits(const format::Record& record) noexcept {
+  return Ref<>(Py_BuildValue("KK", static_cast<Number>(record.values[1]),
+                             static_cast<Number>(record.values[2])));
+}
+
+}  // namespace whence::module

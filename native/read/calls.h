@@ -1,0 +1,110 @@
+// calls.h: calls put together from what enters frames and what leaves them.
+//
+// Threads: a reader of calls belongs to one. Allocates: for calls that are open, generators that
+// are not finished, and threads, up to a budget that goes with the size of the file; what does not
+// fit is counted. Fails by: Next; std::bad_alloc.
+//
+// FORMAT.md, "Calls", is the rule that this follows. Calls come as they end, chunk by chunk: in
+// order within a thread, but not between threads. Within a thread, time never goes back: what
+// says otherwise happens at the time before it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "read/cursor.h"
+#include "read/generators.h"
+#include "read/open_calls.h"
+#include "read/stack_paths.h"
+
+namespace whence::read {
+
+struct ExceptionSeen {
+  std::uint32_t thread;
+  bool handled;  // else raised
+  std::uint64_t time;
+  std::uint64_t type;    // a string
+  std::uint64_t code;    // of the innermost open frame; 0: none is known
+  std::uint64_t offset;  // of the instruction, in bytes
+  std::uint64_t task;    // 0: none
+};
+
+class CallReader {
+ public:
+  // Both outlive it.
+  CallReader(const Source& source, const Names& names);
+
+  // One of the two, to the end: what the one reads the other does not see again.
+  [[nodiscard]] Next next(Call& call);
+  [[nodiscard]] Next next(ExceptionSeen& seen);
+
+  // Exits with nothing to leave, as at the beginning of a ring.
+  [[nodiscard]] std::uint64_t unmatched() const noexcept { return unmatched_; }
+  // Calls, generators, threads and stacks for which there was no room.
+  [[nodiscard]] std::uint64_t left_out() const noexcept {
+    return budget_.refused() + stacks_left_out_;
+  }
+
+ private:
+  struct ThreadCalls {
+    std::uint32_t id;
+    OpenCalls open;
+    std::uint64_t now = 0;
+    // What metadata say of this thread, in the order of time: the next of each, and when.
+    std::size_t next_off = 0, next_frames = 0, frames_end = 0;
+    std::uint64_t next_fact = 0;
+  };
+  // Calls to be ended before anything else happens, one with each next(), and the frames that are
+  // found open instead.
+  struct Plan {
+    ThreadCalls* thread = nullptr;  // nullptr: nothing is planned
+    std::size_t keep = 0;
+    Left left = Left::gone;
+    std::vector<std::uint64_t> nodes;  // stacks, the deepest first
+  };
+  enum class Step { call, exception, nothing };
+  enum class Got { call, exception, end, aborted };
+
+  [[nodiscard]] Got step(Call& call, ExceptionSeen& seen);
+  [[nodiscard]] ThreadCalls* thread(std::uint32_t id);
+  [[nodiscard]] Step take(ThreadCalls& thread, Call& call, ExceptionSeen& seen);
+  void enter(ThreadCalls& thread, Entered entered, Activation activation, std::uint64_t generator);
+  void enter_native(ThreadCalls& thread);
+  [[nodiscard]] Step leave(ThreadCalls& thread, Left left, Call& call);
+  [[nodiscard]] Step leave_native(ThreadCalls& thread, Left left, Call& call);
+  [[nodiscard]] Step fold(ThreadCalls& thread, Call& call);
+  void see(ThreadCalls& thread, bool handled, ExceptionSeen& seen);
+  void end_top(ThreadCalls& thread, Left left, Call& call);
+
+  // calls_facts.cpp
+  void sort_facts();
+  [[nodiscard]] bool apply_facts(ThreadCalls& thread, std::uint64_t until);
+  void reconcile(ThreadCalls& thread, std::uint64_t stack);
+  [[nodiscard]] bool follow_plan(Call& call);
+  [[nodiscard]] bool finish(Call& call);
+  [[nodiscard]] std::uint64_t end_of(const ThreadCalls& thread) const noexcept;
+
+  const Source& source_;
+  const Names& names_;
+  Budget budget_;
+  std::uint64_t steps_left_;  // along stacks
+  Cursor cursor_;
+  StackPaths paths_;
+  Generators generators_;
+  std::vector<std::uint64_t> offs_;        // by time
+  std::vector<ThreadFramesEntry> frames_;  // by thread, then time
+  IdMap<ThreadCalls> threads_;
+  ThreadCalls* current_ = nullptr;
+  std::uint64_t current_id_ = ~std::uint64_t{0};
+
+  Plan plan_;
+  format::Record record_{};
+  bool pending_ = false;  // `record_` is still to be taken
+  bool all_read_ = false;
+  std::vector<ThreadCalls*> ending_;  // the last first
+  std::uint64_t unmatched_ = 0;
+  std::uint64_t stacks_left_out_ = 0;
+};
+
+}  // namespace whence::read

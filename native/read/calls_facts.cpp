@@ -1,0 +1,170 @@
+// calls_facts.cpp: see calls.h. Which frames are open, as records say it, and when everything ends.
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "read/calls.h"
+
+namespace whence::read {
+namespace {
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+void CallReader::sort_facts() {
+  std::sort(offs_.begin(), offs_.end());
+  for (ThreadFramesEntry& entry : frames_) entry.thread = static_cast<std::uint32_t>(entry.thread);
+  std::sort(frames_.begin(), frames_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.thread, a.time, a.order) < std::tie(b.thread, b.time, b.order);
+  });
+  for (std::size_t begin = 0, end; begin < frames_.size(); begin = end) {
+    end = begin + 1;
+    while (end < frames_.size() && frames_[end].thread == frames_[begin].thread) ++end;
+    ThreadCalls* made = thread(static_cast<std::uint32_t>(frames_[begin].thread));
+    if (made == nullptr) return;
+    made->next_frames = begin;
+    made->frames_end = end;
+    made->next_fact = std::min(made->next_fact, frames_[begin].time);
+  }
+}
+
+// Frames count from their time on, the end of recording calls only for what comes after it. False:
+// there is nothing (more) to be done before a record at `until` can be taken.
+bool CallReader::apply_facts(ThreadCalls& thread, std::uint64_t until) {
+  const bool has_frames =
+      thread.next_frames < thread.frames_end && frames_[thread.next_frames].time <= until;
+  const std::uint64_t frames_time = has_frames ? frames_[thread.next_frames].time : kNever;
+  const auto passed = [&](std::uint64_t off) {
+    return has_frames ? off <= frames_time : off < until;
+  };
+  if (thread.open.empty() && thread.open.beyond() == 0) {  // nothing to cut: go on to the last
+    const auto begin = offs_.begin() + static_cast<std::ptrdiff_t>(thread.next_off);
+    const auto next = has_frames ? std::upper_bound(begin, offs_.end(), frames_time)
+                                 : std::lower_bound(begin, offs_.end(), until);
+    thread.next_off = static_cast<std::size_t>(next - offs_.begin());
+  }
+  if (thread.next_off < offs_.size() && passed(offs_[thread.next_off])) {
+    thread.now = std::max(thread.now, offs_[thread.next_off++]);
+    thread.open.forget_all_beyond();
+    plan_.thread = &thread;
+    plan_.keep = 0;
+    plan_.left = Left::cut;
+    return true;
+  }
+  if (has_frames) {
+    thread.now = std::max(thread.now, frames_time);
+    reconcile(thread, frames_[thread.next_frames++].stack);
+    return true;
+  }
+  const bool more_frames = thread.next_frames < thread.frames_end;
+  thread.next_fact = std::min(thread.next_off < offs_.size() ? offs_[thread.next_off] : kNever,
+                              more_frames ? frames_[thread.next_frames].time : kNever);
+  return false;
+}
+
+// Plans what makes the open frames those of the stack. Each frame remembers the stack that it was
+// found to agree with: from there on outwards, nothing has to be compared.
+void CallReader::reconcile(ThreadCalls& thread, std::uint64_t stack) {
+  OpenCalls& open = thread.open;
+  const auto depth = paths_.depth(stack);
+  if (!depth.has_value() || steps_left_ == 0) {
+    ++stacks_left_out_;
+    return;
+  }
+  open.forget_all_beyond();
+  plan_.nodes.clear();
+  std::size_t level = *depth;
+  std::uint64_t node = stack;
+  const auto outwards = [&] {
+    plan_.nodes.push_back(node);
+    node = names_.stack(node)->parent;
+    --level;
+    steps_left_ -= steps_left_ != 0;
+  };
+  while (level > open.frames()) outwards();
+
+  // From here on, `place` is behind the open frame at `level`.
+  std::size_t place = open.size(), frames = open.frames();
+  const auto skip_native = [&] {
+    if (place != 0) place = open.frame_at(place - 1);
+  };
+  for (skip_native(); frames > level; skip_native()) {
+    --place;
+    --frames;
+  }
+  bool agrees = *depth == open.frames();
+  std::size_t keep = place, agreed = level;  // so many frames, in so many calls
+  while (level != 0) {
+    OpenCall& frame = open[place - 1];
+    if (frame.node == node) break;
+    const bool same = frame.what == names_.stack(node)->code;
+    frame.node =
+        node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
+    outwards();
+    --place;
+    skip_native();
+    if (same) continue;
+    agrees = false;
+    keep = place;
+    agreed = level;
+  }
+  if (agrees) {
+    plan_.nodes.clear();
+    return;
+  }
+  plan_.nodes.resize(*depth - agreed);
+  plan_.thread = &thread;
+  plan_.keep = keep;
+  plan_.left = Left::gone;
+}
+
+// Ends one call; false: the plan is carried out.
+bool CallReader::follow_plan(Call& call) {
+  ThreadCalls& thread = *plan_.thread;
+  if (thread.open.size() > plan_.keep) {
+    end_top(thread, plan_.left, call);
+    return true;
+  }
+  for (; !plan_.nodes.empty(); plan_.nodes.pop_back()) {
+    const std::uint64_t node = plan_.nodes.back();
+    const auto known =
+        node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
+    thread.open.enter(
+        {thread.now, 0, names_.stack(node)->code, 0, 0, 0, 0, known, Entered::open, false},
+        budget_);
+  }
+  plan_.thread = nullptr;
+  return false;
+}
+
+// After the last record, thread by thread. False with a plan: go on with that; without: the end.
+bool CallReader::finish(Call& call) {
+  while (!ending_.empty()) {
+    ThreadCalls& thread = *ending_.back();
+    if (thread.next_frames < thread.frames_end) {
+      static_cast<void>(apply_facts(thread, frames_[thread.frames_end - 1].time));
+      if (plan_.thread != nullptr) return false;
+      continue;
+    }
+    if (thread.open.empty()) {
+      ending_.pop_back();
+      continue;
+    }
+    thread.now = std::max(thread.now, end_of(thread));
+    end_top(thread, Left::cut, call);
+    return true;
+  }
+  return false;
+}
+
+// The end of whatever is still open: of recording calls, of the thread, of the recording.
+std::uint64_t CallReader::end_of(const ThreadCalls& thread) const noexcept {
+  std::uint64_t end = thread.next_off < offs_.size() ? offs_[thread.next_off] : kNever;
+  const ThreadEntry* entry = names_.thread(thread.id);
+  if (entry != nullptr) end = std::min(end, entry->end_ticks.value_or(kNever));
+  if (end != kNever) return end;
+  return source_.closed() ? source_.header().end_ticks : thread.now;
+}
+
+}  // namespace whence::read

@@ -1,0 +1,39 @@
+// lines.h: the line of an instruction, decoded from what a recording has of its code.
+//
+// Threads: an instance belongs to one. Allocates: 128 KB, at once. Fails by: nullopt.
+//
+// A line table has to be decoded from its beginning, and a hostile file could ask for that millions
+// of times. Programs raise at few places: those are remembered, and decoding has a budget.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "read/budget.h"
+#include "read/names.h"
+
+namespace whence::read {
+
+class Lines {
+ public:
+  // The names outlive it.
+  Lines(const Names& names, std::uint64_t file_size);
+
+  [[nodiscard]] std::optional<std::int32_t> line(std::uint64_t code, std::uint64_t offset);
+
+ private:
+  struct Known {
+    std::uint64_t code, offset;
+    std::optional<std::int32_t> line;
+    bool known;
+  };
+
+  [[nodiscard]] std::optional<std::int32_t> decode(std::uint64_t code, std::uint64_t offset);
+
+  const Names& names_;
+  Budget bytes_;
+  std::vector<Known> known_;
+};
+
+}  // namespace whence::read

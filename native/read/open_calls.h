@@ -1,0 +1,106 @@
+// open_calls.h: the calls that one thread has open, outermost first.
+//
+// Threads: a list belongs to one. Allocates: 64 bytes a call, within a budget.
+// Fails by: enter(), which then only counts; std::bad_alloc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "read/budget.h"
+
+namespace whence::read {
+
+enum class Entered : std::uint8_t { call, resume, throw_, open };
+enum class Left : std::uint8_t {
+  return_,
+  unwind,  // by an exception
+  yield,
+  gone,       // nobody saw how
+  unstarted,  // by an exception, before it ran
+  cut,        // it was open when recording calls ended
+};
+
+// One activation of a function: from its entry to its exit.
+struct Call {
+  std::uint32_t thread;
+  std::uint32_t depth;  // how many calls are open around it
+  Entered entered;
+  Left left;
+  bool native;         // a function written in C
+  std::uint64_t code;  // 0: a function written in C
+  std::uint64_t name;  // a string, of a function written in C
+  std::uint64_t start_ticks, end_ticks;
+  std::uint64_t own_ticks;  // without the calls directly inside
+  std::uint64_t generator;  // the instance; 0: none
+  std::uint64_t task;       // 0: none
+  std::uint64_t number;     // from 1, in the order in which the calls of a thread began
+  std::uint64_t parent;     // the number of the call around it; 0: none
+  std::uint64_t count;      // more than 1: so many calls of the same function, folded together
+};
+
+struct OpenCall {
+  std::uint64_t start;
+  std::uint64_t inside;  // ticks of the calls directly inside, so far
+  std::uint64_t what;    // a code, or the name of a function written in C
+  std::uint64_t number;
+  std::uint64_t generator, instance;
+  std::uint64_t task;
+  // Of a frame: a stack with the same codes, from the outermost frame to this; 0: not known. Of a
+  // function written in C: how many calls there are up to the innermost frame around it.
+  std::uint32_t node;
+  Entered entered;
+  bool native;
+};
+static_assert(sizeof(OpenCall) == 64);
+
+class OpenCalls {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
+  // How many of them are written in Python.
+  [[nodiscard]] std::size_t frames() const noexcept { return frames_; }
+  [[nodiscard]] OpenCall& operator[](std::size_t i) noexcept { return calls_[i]; }
+  [[nodiscard]] OpenCall& top() noexcept { return calls_.back(); }
+  // How many calls there are up to the innermost frame that is this one or around it; 0: none.
+  [[nodiscard]] std::size_t frame_at(std::size_t i) const noexcept {
+    return calls_[i].native ? calls_[i].node : i + 1;
+  }
+  // How many calls inside the innermost one found no room.
+  [[nodiscard]] std::uint64_t beyond() const noexcept { return beyond_; }
+
+  // The number, and the task unless it has its own, are filled in.
+  void enter(OpenCall call, Budget& budget) {
+    call.number = ++numbers_;
+    if (beyond_ != 0 || (calls_.size() == calls_.capacity() && !grow(budget))) {
+      ++beyond_;
+      return;
+    }
+    if (!calls_.empty()) {
+      if (call.task == 0) call.task = calls_.back().task;
+      if (call.native) call.node = static_cast<std::uint32_t>(frame_at(calls_.size() - 1));
+    }
+    frames_ += !call.native;
+    calls_.push_back(call);
+  }
+
+  // Ends the innermost one.
+  void leave(std::uint64_t time, Left left, Call& call) noexcept;
+  // Calls without an entry and an exit of their own, which ended now.
+  void fold(std::uint64_t time, std::uint64_t code, std::uint64_t count, std::uint64_t duration,
+            Call& call) noexcept;
+  // One that found no room has ended.
+  void forget_one_beyond() noexcept { --beyond_; }
+  void forget_all_beyond() noexcept { beyond_ = 0; }
+
+ private:
+  [[nodiscard]] bool grow(Budget& budget);
+
+  std::vector<OpenCall> calls_;
+  std::size_t frames_ = 0;
+  std::uint64_t numbers_ = 0;
+  std::uint64_t beyond_ = 0;
+};
+
+}  // namespace whence::read

@@ -1,0 +1,283 @@
+"""The slow twin of the reader of calls: FORMAT.md, "Calls", with everything at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reference.recording import Raw
+
+CALL, OPEN, C_CALL, FOLDED, FRAMES, OWNER = 0x40, 0x47, 0x46, 0x84, 0x48, 0x65
+GENERATOR = {0x67: "call", 0x68: "resume", 0x69: "throw", 0x6A: "open"}
+LEFT = {0x20: "return", 0x21: "unwind", 0x22: "yield", 0x25: "gone", 0x26: "unstarted"}
+C_LEFT = {0x23: "return", 0x24: "unwind"}
+SEEN = {0x6B: "raised", 0x6C: "handled"}
+CALLS_OFF, THREAD_END, THREAD_FRAMES, STACK, THREAD = 0x28, 0x64, 0x6E, 0x82, 0xA0
+TASK = 0xC3
+
+
+@dataclass
+class Frame:
+    """A call that is open, of a Python function or of one written in C."""
+
+    start: int
+    what: int
+    number: int
+    entered: str
+    native: bool = False
+    generator: int | None = None
+    instance: int = 0
+    task: int = 0
+    inside: int = 0
+
+
+@dataclass
+class Thread:
+    id: int
+    open: list[Frame] = field(default_factory=list)
+    now: int = 0
+    numbers: int = 0
+    # what metadata say: (time, 0 for an end of recording calls, else 1, stack)
+    facts: list[tuple[int, int, int]] = field(default_factory=list)
+
+    @property
+    def frames(self) -> list[Frame]:
+        return [frame for frame in self.open if not frame.native]
+
+
+@dataclass
+class Generator:
+    """All that ran under one number: when each instance was last seen."""
+
+    seen: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Calls:
+    """Feed it the metadata, then every event, then ``finish()``."""
+
+    def __init__(self, metadata: Iterable[Raw], end: int | None) -> None:
+        metadata = list(metadata)
+        self.end = end
+        self.calls: list[dict[str, Any]] = []
+        self.exceptions: list[dict[str, Any]] = []
+        self.unmatched = 0
+        self.instances = 0
+        self.threads: dict[int, Thread] = {}
+        self.generators: dict[int, Generator] = {}
+        self.stacks = {r.values[0]: r.values for r in metadata if r.code == STACK}
+        self.offs = sorted(r.values[0] for r in metadata if r.code == CALLS_OFF)
+        self.runs = [r.values for r in metadata if r.code == TASK]
+        self.thread_ends: dict[int, int | None] = {}
+        self.frames: list[tuple[int, int, int]] = []
+        for raw in metadata:
+            if raw.code == THREAD_FRAMES:
+                time, number, stack = raw.values
+                self.frames.append((number & 0xFFFFFFFF, time, stack))
+            elif raw.code == THREAD:
+                self.thread_ends.setdefault(raw.values[1], None)
+            elif raw.code == THREAD_END and raw.values[1] in self.thread_ends:
+                self.thread_ends[raw.values[1]] = raw.values[0]
+        for number, _, _ in self.frames:
+            self.thread(number)
+
+    def thread(self, number: int) -> Thread:
+        if number not in self.threads:
+            thread = Thread(number)
+            thread.facts = [(time, 0, 0) for time in self.offs]
+            thread.facts += [(t, 1, s) for n, t, s in self.frames if n == number]
+            thread.facts.sort(key=lambda fact: fact[:2])
+            self.threads[number] = thread
+        return self.threads[number]
+
+    # Facts
+
+    def advance(self, thread: Thread, until: int) -> None:
+        """Do what metadata say before an event at this time."""
+        due = [
+            i
+            for i, (time, kind, _) in enumerate(thread.facts)
+            if (time <= until if kind else time < until)
+        ]
+        # an end that comes before frames which count already counts too
+        for time, kind, stack in thread.facts[: max(due, default=-1) + 1]:
+            thread.now = max(thread.now, time)
+            if kind:
+                self.reconcile(thread, stack)
+            else:
+                self.close(thread, 0, "cut")
+        del thread.facts[: max(due, default=-1) + 1]
+
+    def path(self, stack: int) -> list[int] | None:
+        """Give the codes of a stack, outermost first; None if there is no such."""
+        if stack and stack not in self.stacks:
+            return None
+        codes: list[int] = []
+        seen = set()
+        while stack in self.stacks and stack:
+            if stack in seen:
+                return None
+            seen.add(stack)
+            _, parent, code, _ = self.stacks[stack]
+            codes.insert(0, code)
+            stack = parent
+        return codes
+
+    def reconcile(self, thread: Thread, stack: int) -> None:
+        codes = self.path(stack)
+        if codes is None:
+            return
+        frames = thread.frames
+        if [frame.what for frame in frames] == codes:
+            return
+        common = 0
+        while (
+            common < min(len(frames), len(codes))
+            and frames[common].what == codes[common]
+        ):
+            common += 1
+        keep = thread.open.index(frames[common - 1]) + 1 if common else 0
+        self.close(thread, keep, "gone")
+        for code in codes[common:]:
+            self.enter(thread, code, "open")
+
+    # Calls
+
+    def enter(self, thread: Thread, what: int, entered: str, **more: Any) -> None:
+        thread.numbers += 1
+        frame = Frame(thread.now, what, thread.numbers, entered, **more)
+        if not frame.task and thread.open:
+            frame.task = thread.open[-1].task
+        thread.open.append(frame)
+
+    def close(self, thread: Thread, keep: int, left: str) -> None:
+        while len(thread.open) > keep:
+            self.leave(thread, left)
+
+    def leave(self, thread: Thread, left: str) -> None:
+        frame = thread.open.pop()
+        if frame.generator is not None:
+            seen = self.generators[frame.generator].seen
+            if seen[-1][0] == frame.instance:
+                seen[-1] = (frame.instance, max(seen[-1][1], thread.now))
+        duration = thread.now - frame.start
+        self.tell(
+            thread,
+            frame,
+            left=left,
+            own=max(duration - frame.inside, 0),
+            end=thread.now,
+            count=1,
+        )
+        if thread.open:
+            thread.open[-1].inside += duration
+
+    def tell(self, thread: Thread, frame: Frame, **more: Any) -> None:
+        around = thread.open[-1] if thread.open else None
+        self.calls.append(
+            {
+                "thread": thread.id,
+                "code": None if frame.native else frame.what,
+                "name": frame.what if frame.native else None,
+                "start": frame.start,
+                "depth": len(thread.open),
+                "entered": frame.entered,
+                "generator": frame.instance,
+                "task": frame.task,
+                "number": frame.number,
+                "parent": around.number if around else 0,
+                **more,
+            }
+        )
+
+    def fold(self, thread: Thread, code: int, calls: int, duration: int) -> None:
+        if calls == 0:
+            return
+        around = thread.open[-1] if thread.open else None
+        duration = min(duration, thread.now - (around.start if around else 0))
+        thread.numbers += 1
+        frame = Frame(thread.now - duration, code, thread.numbers, "call")
+        if around:
+            frame.task = around.task
+            around.inside += duration
+        more = {"own": duration, "end": thread.now, "count": calls}
+        self.tell(thread, frame, left="return", **more)
+
+    # Generators
+
+    def enter_generator(
+        self, thread: Thread, code: int, generator: int, entered: str, *, begins: bool
+    ) -> None:
+        seen = self.generators.setdefault(generator, Generator()).seen
+        if begins or not seen:
+            self.instances += 1
+            seen.append((self.instances, thread.now))
+        seen[-1] = (seen[-1][0], max(seen[-1][1], thread.now))
+        runs = [run for run in self.runs if run[5] == generator]
+        runs = sorted((run for run in runs if run[0] <= thread.now), key=lambda r: r[0])
+        if runs and len(seen) > 1 and runs[-1][0] <= seen[-2][1]:
+            runs = []
+        self.enter(
+            thread,
+            code,
+            entered,
+            generator=generator,
+            instance=seen[-1][0],
+            task=runs[-1][1] if runs else 0,
+        )
+
+    # Events
+
+    def take(self, raw: Raw, number: int, time: int) -> None:  # noqa: C901
+        if raw.code == OWNER:
+            return
+        thread = self.thread(number)
+        self.advance(thread, max(time, thread.now))
+        thread.now = max(time, thread.now)
+        values = raw.values
+        if raw.code in {CALL, OPEN}:
+            self.enter(thread, values[1], "call" if raw.code == CALL else "open")
+        elif raw.code == C_CALL:
+            self.enter(thread, values[1], "call", native=True)
+        elif raw.code in GENERATOR:
+            entered, begins = GENERATOR[raw.code], raw.code == 0x67
+            self.enter_generator(thread, values[1], values[2], entered, begins=begins)
+        elif raw.code in LEFT:
+            while thread.open and thread.open[-1].native:
+                self.leave(thread, "gone")
+            self.leave_or_count(thread, LEFT[raw.code], native=False)
+        elif raw.code in C_LEFT:
+            self.leave_or_count(thread, C_LEFT[raw.code], native=True)
+        elif raw.code == FOLDED:
+            self.fold(thread, *values[1:])
+        elif raw.code == FRAMES:
+            self.reconcile(thread, values[1])
+        elif raw.code in SEEN:
+            self.see(thread, SEEN[raw.code], *values[1:])
+
+    def leave_or_count(self, thread: Thread, left: str, *, native: bool) -> None:
+        if thread.open and thread.open[-1].native == native:
+            self.leave(thread, left)
+        else:
+            self.unmatched += 1
+
+    def see(self, thread: Thread, kind: str, type_: int, offset: int) -> None:
+        code = thread.frames[-1].what if thread.frames else 0
+        event = {"type": type_, "kind": kind, "time": thread.now, "thread": thread.id}
+        self.exceptions.append({**event, "code": code, "offset": offset})
+
+    def finish(self) -> None:
+        for number in sorted(self.threads):
+            thread = self.threads[number]
+            last = max((t for t, kind, _ in thread.facts if kind), default=None)
+            if last is not None:
+                self.advance(thread, last)
+            ends = [time for time, _, _ in thread.facts]
+            thread_end = self.thread_ends.get(number)
+            ends += [] if thread_end is None else [thread_end]
+            end = min(ends) if ends else self.end
+            if thread.open and end is not None:
+                thread.now = max(thread.now, end)
+            self.close(thread, 0, "cut")
