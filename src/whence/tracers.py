@@ -48,7 +48,8 @@ class CallTracer:
 
         ``enter(key)`` notes that something was entered on this thread, now, for
         ``events``. ``options`` has what ``record()`` was asked for: ``c_calls``,
-        ``exceptions``, ``include``, ``exclude``, ``max_depth`` and ``min_duration`` (nanoseconds).
+        ``exceptions``, ``include``, ``exclude``, ``max_depth`` and ``min_duration``
+        (nanoseconds).
         """
         return None
 
