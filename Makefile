@@ -7,6 +7,7 @@ BIN := $(ENV)/bin
 PIP := -m pip --disable-pip-version-check -q
 BUILD_NEEDS := "scikit-build-core>=0.11" "cmake>=3.26" "ninja>=1.11"
 TORCH ?= torch==2.13.0
+SQLGLOT := sqlglot==30.30.0
 
 # $(call ready,ENV,EXTRAS,BUILD OPTIONS): an environment with whence built from this tree. Building again is quick.
 define ready
@@ -89,13 +90,14 @@ bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch
 bench-one:
 	$(call ready,$(ENV)-bench,)
 	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
-	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1"
+	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1" "$(SQLGLOT)"
 	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake -S . -B build/bench-$(VERSION) -G Ninja -DWHENCE_BENCHMARKS=ON \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(ENV)-bench/bin/python" >/dev/null
 	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake --build build/bench-$(VERSION) --target bench_write >/dev/null
 	$(ENV)-bench/bin/python bench/record.py build/bench-$(VERSION)/bench_write
 	$(ENV)-bench/bin/python bench/capture.py
 	$(ENV)-bench/bin/python bench/instructions.py
+	$(ENV)-bench/bin/python bench/calls.py
 
 clean:  ## remove everything that was built, the environments too
 	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache
