@@ -16,7 +16,7 @@ define ready
 	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".$(if $(2),[$(2)])"
 endef
 
-.PHONY: help demo test promises test-all test-others check format sanitize races fuzz bench clean
+.PHONY: help demo test packages promises test-all test-others check format sanitize races fuzz bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -27,8 +27,12 @@ demo:  ## build whence, run the example and show what it captured
 
 test:  ## build whence and run every test, with the fast frame walk and without it
 	$(call ready,$(ENV),test)
-	$(BIN)/python -m pytest -q
-	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not native and not store"
+	$(BIN)/python -m pytest -q -m "not packages"
+	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not packages and not native and not store"
+
+packages:  ## the suites of other packages, recorded, alone and together with other tools: some minutes
+	$(call ready,$(ENV),test)
+	$(BIN)/python -m pytest -q -m packages
 
 promises:  ## the promises about crashes and forks at length: 2,000 kills, 1,000 forks, 20,000 programs
 	$(call ready,$(ENV),test)
@@ -59,7 +63,7 @@ sanitize:  ## the tests with AddressSanitizer, UndefinedBehaviorSanitizer and lo
 	$(call ready,$(ENV)-sanitize,test,-C cmake.define.WHENCE_SANITIZE=ON -C build-dir=build/sanitize-$(VERSION))
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc WHENCE_SANITIZED=1 \
-	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging" --kills 20 --forks 20
+	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging and not packages" --kills 20 --forks 20
 
 races:  ## the native tests with ThreadSanitizer
 	$(call ready,$(ENV),)
