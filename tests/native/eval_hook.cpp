@@ -2,7 +2,6 @@
 // name, and goes on to whatever was there before it. Removed while another hook is above, it stays as a pass-through.
 #include <Python.h>
 
-#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -36,7 +35,7 @@ PyCodeObject* borrowed_code(struct _PyInterpreterFrame* frame) {
 void count(PyCodeObject* code) {
   if (!PyUnicode_IS_ASCII(code->co_filename) || !PyUnicode_IS_ASCII(code->co_qualname)) return;
   const char* file = PyUnicode_AsUTF8(code->co_filename);
-  if (prefix.compare(0, prefix.size(), file, std::min(prefix.size(), std::strlen(file))) != 0) return;
+  if (std::strncmp(file, prefix.c_str(), prefix.size()) != 0) return;
   ++counts[std::string(file) + ":" + PyUnicode_AsUTF8(code->co_qualname)];
 }
 
@@ -96,4 +95,6 @@ PyModuleDef definition = {
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit_eval_hook() { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit_eval_hook() {
+  return PyModule_Create(&definition);
+}

@@ -6,6 +6,7 @@ folder for results.json and recordings.
 
 import json
 import os
+import random
 from collections import defaultdict
 from pathlib import Path
 
@@ -62,6 +63,10 @@ def pytest_collection_finish(session):
 def pytest_collectreport(report):
     if not report.passed:
         outcomes[f"collecting {report.nodeid}"].append(report.outcome)
+
+
+def pytest_runtest_setup():
+    random.seed(0)  # jinja2 makes texts by chance
 
 
 def pytest_runtest_call(item):
