@@ -26,8 +26,9 @@ class Run:
 
 
 def without_whence(arrangement):
-    steps = arrangement.split()
-    return " ".join(step for step in steps if step not in ("+whence", "-whence"))
+    ours = ("+whence", "-whence")
+    phases = [phase.split() for phase in arrangement.split("/")]
+    return "/".join(" ".join(s for s in steps if s not in ours) for steps in phases)
 
 
 class Suites:
@@ -42,7 +43,7 @@ class Suites:
         self._numbers = iter(range(1_000_000))
         self._kept = {}
 
-    def plain(self, name, arrangement="//", **variables):
+    def plain(self, name, arrangement, **variables):
         key = name, arrangement, *variables.items()
         if key not in self._kept:
             self._kept[key] = self.run(name, arrangement, **variables)
@@ -53,7 +54,7 @@ class Suites:
         folder.mkdir()
         only = variables.pop("only", ())
         command = [environment.python(), "-X", "faulthandler", "-m", "pytest", "-q"]
-        command += ["-p", "no:cacheprovider", "-p", "no:randomly"]
+        command += ["-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain"]
         command += ["-p", "recorded_suite", f"--basetemp={folder / 'tests'}", *only]
         done = runner.run_command(
             command,
@@ -61,6 +62,7 @@ class Suites:
             cwd=environment.sources(name),
             env={
                 "PYTHONPATH": self._path,
+                "PYTHONDONTWRITEBYTECODE": "",  # compiling takes half of the time
                 "PYTHONHASHSEED": "0",
                 "WHENCE_ARRANGEMENT": arrangement,
                 "WHENCE_WATCHED": " ".join(pins.SUITES[name].watched),

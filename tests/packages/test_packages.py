@@ -71,12 +71,12 @@ def test_inside_another_tool(suites, name, tool):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_around_another_tool(suites, tool):
-    together(suites, "jinja2", tool, "+whence +{0} // -{0} -whence")
+    together(suites, "attrs", tool, "+whence +{0} // -{0} -whence")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_started_again_beside_another_tool(suites, tool):
-    together(suites, "jinja2", tool, "+whence +{0} / -whence +whence / -whence -{0}")
+    together(suites, "attrs", tool, "+whence +{0} / -whence +whence / -whence -{0}")
 
 
 def together(suites, name, tool, arrangement):
