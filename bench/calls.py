@@ -65,13 +65,13 @@ def measure(tool, workload, *options):
     return json.loads(done.stdout)
 
 
-def rounds_of(workload, tools, rounds, folder):
+def rounds_of(workload, tools, rounds, folder, *, files):
     """How many calls there are, and what each tool made of them."""
     counted = measure("count", workload)
     options = [f"--calls={counted['calls']}", f"--folder={folder}"]
     found = {tool: [] for tool in tools}
     for number in range(rounds):
-        save = ["--save"] if number == 0 else []
+        save = ["--save"] if number == 0 and files else []
         for tool in tools:
             found[tool].append(measure(tool, workload, *options, *save))
             if found[tool][-1]["result"] != counted["result"]:
@@ -142,7 +142,9 @@ def measure_times(options, tools, folder):
     files = {}
     for workload in options.workloads:
         used = [tool for tool in tools if (tool, workload) != ("cprofile", "threads")]
-        calls, best = rounds_of(workload, used, options.rounds, folder)
+        calls, best = rounds_of(
+            workload, used, options.rounds, folder, files=not options.times_only
+        )
         print(f"{workload:11}{show_time(best)}", flush=True)
         files[workload] = calls, show_file(calls, best)
     print("cProfile has no threads. The closed files:")
@@ -185,6 +187,7 @@ def measure_instructions(tools, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--times-only", action="store_true", help="minutes less")
     parser.add_argument("--tools", nargs="+", choices=TOOLS[1:], default=TOOLS)
     parser.add_argument("workloads", nargs="*", default=WORKLOADS, metavar="workload")
     options = parser.parse_args()
@@ -197,7 +200,8 @@ def main():
     tools = [tool for tool in tools_there() if tool in ("plain", *options.tools)]
     with tempfile.TemporaryDirectory() as folder:
         measure_times(options, tools, folder)
-        measure_instructions(tools, folder)
+        if not options.times_only:
+            measure_instructions(tools, folder)
 
 
 if __name__ == "__main__":
