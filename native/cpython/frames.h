@@ -88,4 +88,10 @@ template <class T>
   return done < code->_co_firsttraceable * kCodeUnit;
 }
 
+// The first frame from this one on that is not hidden; nullptr if there is none.
+[[nodiscard]] inline const Frame* shown(const Frame* frame) noexcept {
+  while (frame != nullptr && hidden(frame)) frame = previous(frame);
+  return frame;
+}
+
 }  // namespace whence::cpython

@@ -191,7 +191,7 @@ bool detail::entered_slowly(const Frame* frame, const Frame* caller, PyCodeObjec
   CallThread& self = call_thread;
   if (CallOptions::get(call_options.epoch) == CallOptions::kOff || self.ended) return true;
   const stacks::CodeEntry* entry = decided_entry(code, recording());
-  if (begins_coroutine(frame, code, how)) coroutine_begins(recording(), frame, caller);
+  if (begins_task(frame, caller, code, how)) coroutine_begins(recording(), frame, caller);
   if (!is_recorded(entry, recording())) return meet_thread(self), makes_tasks(entry);
   const Opening opening = how == Entered::thrown ? Opening::by_throw : Opening::told;
   if (!make_innermost(self, caller, opening)) return true;
@@ -211,7 +211,7 @@ bool detail::left_slowly(const Frame* frame, const Frame* caller, PyCodeObject* 
   if (CallOptions::get(call_options.epoch) == CallOptions::kOff || self.ended) return true;
   const stacks::CodeEntry* entry = decided_entry(code, recording());
   if (makes_tasks(entry) && how == Left::returned) maybe_made(recording(), value);
-  if (how == Left::yielded && may_be_awaited(value)) maybe_awaits(recording(), frame, value);
+  if (awaits_task(caller, code, how, value)) maybe_awaits(recording(), frame, value);
   if (!is_recorded(entry, recording())) return makes_tasks(entry);
   if (!reopen(self, frame, caller, id_of(entry))) return true;
   if ((self.open.top().frame & kSilent) == 0) end_call(self, how);

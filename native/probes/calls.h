@@ -145,11 +145,29 @@ template <class R>
   return false;
 }
 
-[[nodiscard, gnu::always_inline]] inline bool begins_coroutine(const cpython::Frame* frame,
-                                                               const PyCodeObject* code,
-                                                               cpython::Entered how) noexcept {
+// Does no coroutine await this one? Then it may be a task's.
+[[nodiscard, gnu::always_inline]] inline bool is_outermost(const PyCodeObject* code,
+                                                           const cpython::Frame* caller) noexcept {
+  constexpr int kAwait = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR | CO_GENERATOR;
+  if ((code->co_flags & CO_COROUTINE) == 0) return false;
+  caller = cpython::shown(caller);
+  return caller == nullptr ||
+         (cpython::code_of(cpython::executable(caller))->co_flags & kAwait) == 0;
+}
+
+[[nodiscard, gnu::always_inline]] inline bool begins_task(const cpython::Frame* frame,
+                                                          const cpython::Frame* caller,
+                                                          const PyCodeObject* code,
+                                                          cpython::Entered how) noexcept {
   return how == cpython::Entered::call && cpython::is_generator(frame) &&
-         (code->co_flags & CO_COROUTINE) != 0;
+         is_outermost(code, caller);
+}
+
+[[nodiscard, gnu::always_inline]] inline bool awaits_task(const cpython::Frame* caller,
+                                                          const PyCodeObject* code,
+                                                          cpython::Left how,
+                                                          PyObject* value) noexcept {
+  return how == cpython::Left::yielded && may_be_awaited(value) && is_outermost(code, caller);
 }
 
 // False: this code is not recorded.
@@ -161,10 +179,9 @@ template <class R>
   const stacks::CodeEntry* entry = stacks::CodeRegistry::known_entry(code);
   if (entry == nullptr || entry->mark.load(std::memory_order_relaxed) != wanted.get(wanted.mark) ||
       self.epoch != wanted.get(wanted.epoch) || self.open.full() ||
-      self.open.top().frame != address_of(caller)) [[unlikely]] {
-    return detail::entered_slowly(frame, caller, code, how);
-  }
-  if (begins_coroutine(frame, code, how)) [[unlikely]] {
+      (self.open.top().frame != address_of(caller) &&
+       self.open.top().frame != address_of(cpython::shown(caller))) ||
+      begins_task(frame, caller, code, how)) [[unlikely]] {
     return detail::entered_slowly(frame, caller, code, how);
   }
   write_entered(wanted.get(wanted.recording), entry->id, frame, how);
@@ -178,7 +195,7 @@ template <class R>
   CallThread& self = detail::call_thread;
   const CallOptions& wanted = detail::call_options;
   if (self.epoch != wanted.get(wanted.epoch) || self.open.top().frame != address_of(frame) ||
-      (how == cpython::Left::yielded && may_be_awaited(value))) [[unlikely]] {
+      awaits_task(caller, code, how, value)) [[unlikely]] {
     return detail::left_slowly(frame, caller, code, how, value);
   }
   write_left(wanted.get(wanted.recording), how);

@@ -28,9 +28,7 @@ bool has_passed(PyObject* traceback) noexcept {
 }
 
 const cpython::Frame* visible_caller(const cpython::Frame* frame) noexcept {
-  do frame = cpython::previous(frame);
-  while (frame != nullptr && cpython::hidden(frame));
-  return frame;
+  return cpython::shown(cpython::previous(frame));
 }
 
 template <class R>

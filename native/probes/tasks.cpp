@@ -1,9 +1,7 @@
 // tasks.cpp: see tasks.h.
 #include "probes/tasks.h"
 
-#include <new>
-#include <unordered_map>
-
+#include "base/address_map.h"
 #include "base/clock.h"
 #include "cpython/pending.h"
 #include "cpython/ref.h"
@@ -25,7 +23,7 @@ PyTypeObject* awaited_types[3] = {};
 namespace {
 
 struct Known {
-  const Frame* frame;  // of its coroutine
+  const void* task;  // only compared
   std::uint64_t id, parent, name;
   bool begun;
 };
@@ -41,12 +39,12 @@ struct Asyncio {
   PyObject *get_name = nullptr, *get_coroutine = nullptr;  // of c_task
 };
 Asyncio asyncio;
-// By their addresses, which are theirs as long as they live; who comes after is met when it is made
-// or begins. Never destroyed.
-std::unordered_map<PyObject*, Known>& known = *new std::unordered_map<PyObject*, Known>;
-std::unordered_map<const Frame*, std::uint64_t>& by_frame =
-    *new std::unordered_map<const Frame*, std::uint64_t>;
+// By the frames of their coroutines, whose addresses are theirs as long as they live; who comes after
+// is met when it is made or begins. Guarded by the GIL, like the rest.
+base::AddressMap<Known> known;
 std::uint64_t last_id = 0;
+std::uint32_t unannounced = 0;  // tasks that began and that nobody had told of
+bool wrappers_watched = false;
 
 PyObject* attribute(PyObject* object, const char* name) noexcept {
   PyObject* value = object != nullptr ? PyObject_GetAttrString(object, name) : nullptr;
@@ -74,6 +72,23 @@ void watch_function(PyObject* owner, const char* name) noexcept {
   }
 }
 
+// A task gets its name in create_task(), after the loop has made it: so on 3.11.
+bool names_tasks_late(PyObject* tasks) noexcept {
+  const Ref<> function(attribute(tasks, "create_task"));
+  if (!function || !PyFunction_Check(function.get())) return false;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.get()));
+  const Ref<> late(PyUnicode_FromString("_set_task_name"));
+  const int found = late ? PySequence_Contains(code->co_names, late.get()) : 0;
+  if (found < 0) PyErr_Clear();
+  return found == 1;
+}
+
+void watch_wrappers(PyObject* tasks) noexcept {
+  wrappers_watched = true;
+  watch_function(tasks, "create_task");
+  watch_function(tasks, "ensure_future");
+}
+
 // Nothing is imported: a program that has not imported asyncio has no tasks.
 bool find_asyncio() noexcept {
   if (asyncio.found) return true;
@@ -93,8 +108,7 @@ bool find_asyncio() noexcept {
   detail::awaited_types[0] = asyncio.c_task;
   detail::awaited_types[1] = asyncio.python_task;
   detail::awaited_types[2] = as_type(attribute(tasks.get(), "_GatheringFuture"));
-  watch_function(tasks.get(), "create_task");
-  watch_function(tasks.get(), "ensure_future");
+  if (names_tasks_late(tasks.get())) watch_wrappers(tasks.get());
   const Ref<> loop(attribute(events.get(), "BaseEventLoop"));
   watch_function(loop.get(), "create_task");
   return true;
@@ -135,9 +149,15 @@ Ref<> current_task() noexcept {
   return Ref<>::borrow(PyDict_GetItem(asyncio.current_tasks, loop.get()));
 }
 
+const Frame* frame_of_task(PyObject* task) noexcept {
+  const Ref<> coroutine = coroutine_of(task);
+  return coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
+}
+
 std::uint64_t id_of_task(PyObject* task) noexcept {
-  const auto place = task != nullptr ? known.find(task) : known.end();
-  return place != known.end() ? place->second.id : 0;
+  const Frame* frame = task != nullptr && is_task(task) ? frame_of_task(task) : nullptr;
+  const Known* one = frame != nullptr ? known.find(frame) : nullptr;
+  return one != nullptr ? one->id : 0;
 }
 
 std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
@@ -145,50 +165,39 @@ std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
   return name && PyUnicode_Check(name.get()) ? name_of(recording, name.get()) : 0;
 }
 
-void tell(std::uint32_t recording, const Known& task) noexcept {
-  PyCodeObject* code = cpython::code_of(cpython::executable(task.frame));
+void tell(std::uint32_t recording, const Frame* frame, const Known& task) noexcept {
+  PyCodeObject* code = cpython::code_of(cpython::executable(frame));
   const stacks::CodeEntry* entry = decided_entry(code, recording);
   const stacks::CodeId code_id = is_recorded(entry, recording) ? id_of(entry) : 0;
   const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
     return format::Task::encode(out, deltas, base::ticks(), task.id, task.parent, task.name,
-                                code_id, reinterpret_cast<std::uintptr_t>(task.frame) >> 4);
+                                code_id, reinterpret_cast<std::uintptr_t>(frame) >> 4);
   };
   store::store().write_metadata(format::kLongestCompact, encode);
 }
 
 void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begun,
           std::uint64_t parent) noexcept {
-  const Known one = {frame, ++last_id, parent, name_id_of(recording, task), begun};
-  try {
-    known[task] = one;
-    by_frame[frame] = one.id;
-  } catch (const std::bad_alloc&) {
-    return;
-  }
-  tell(recording, one);
+  const std::uint64_t name = name_id_of(recording, task);
+  Known* one = known.put(frame);
+  if (one == nullptr) return;
+  *one = {task, ++last_id, parent, name, begun};
+  tell(recording, frame, *one);
 }
 
 // A task is made in one function and may get its name in the one that called that.
-void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
+void meet_again(std::uint32_t recording, PyObject* task, const Frame* frame, Known& one) noexcept {
   const std::uint64_t name = name_id_of(recording, task);
   if (name == one.name) return;
   one.name = name;
-  tell(recording, one);
-}
-
-bool is_coroutine_like(const Frame* frame) noexcept {
-  constexpr int kAwaits = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR | CO_GENERATOR;
-  while (frame != nullptr && cpython::hidden(frame)) frame = cpython::previous(frame);
-  return frame != nullptr &&
-         (cpython::code_of(cpython::executable(frame))->co_flags & kAwaits) != 0;
+  tell(recording, frame, one);
 }
 
 // The task that was running when this coroutine began, for one that begins inside another.
 std::uint64_t enclosing_task(const Frame* frame) noexcept {
   for (; frame != nullptr; frame = cpython::previous(frame)) {
     if (cpython::hidden(frame) || !cpython::is_generator(frame)) continue;
-    const auto place = by_frame.find(frame);
-    if (place != by_frame.end()) return place->second;
+    if (const Known* one = known.find(frame)) return one->id;
   }
   return 0;
 }
@@ -197,67 +206,67 @@ std::uint64_t enclosing_task(const Frame* frame) noexcept {
 
 void forget_tasks() noexcept {
   known.clear();
-  by_frame.clear();
   last_id = 0;
+  unannounced = 0;
 }
 
 void found(std::uint32_t recording, PyObject* task) noexcept {
   if (!find_asyncio() || !is_task(task)) return;
   const PendingAside aside;
-  const Ref<> coroutine = coroutine_of(task);
-  const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
+  const Frame* frame = frame_of_task(task);
   if (frame == nullptr || cpython::executable(frame) == 0) return;
   meet(recording, task, frame, cpython::has_begun(frame), 0);
 }
 
 void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* caller) noexcept {
-  if (is_coroutine_like(caller) || !find_asyncio()) return;
-  const PendingAside aside;
-  const Ref<> task = current_task();
-  if (!task || !is_task(task.get())) return;
-  const Ref<> coroutine = coroutine_of(task.get());
-  if (!coroutine || cpython::frame_of_generator(coroutine.get()) != frame) return;
-  const auto place = known.find(task.get());
-  if (place != known.end() && place->second.frame == frame && !place->second.begun) {
-    place->second.begun = true;
+  if (Known* one = known.find(frame); one != nullptr && !one->begun) {
+    one->begun = true;
     return;
   }
-  meet(recording, task.get(), frame, true, enclosing_task(caller));
+  if (!find_asyncio()) return;
+  const PendingAside aside;
+  const Ref<> task = current_task();
+  if (!task || !is_task(task.get()) || frame_of_task(task.get()) != frame) return;
+  const std::uint64_t parent = enclosing_task(caller);
+  meet(recording, task.get(), frame, true, parent);
+  // The first is the loop's main task, or the first to begin after a start. If there are more, and
+  // they are no eager ones, this loop makes its tasks in another way than asyncio's own.
+  if (parent == 0 && ++unannounced == 3) watch_wrappers(module("asyncio.tasks").get());
 }
 
 void maybe_made(std::uint32_t recording, PyObject* value) noexcept {
   if (value == nullptr || !find_asyncio() || !is_task(value)) return;
   const PendingAside aside;
-  const Ref<> coroutine = coroutine_of(value);
-  if (!coroutine) return;
-  const Frame* frame = cpython::frame_of_generator(coroutine.get());
-  if (frame == nullptr) return;
-  const auto place = known.find(value);
-  if (place != known.end() && place->second.frame == frame) {  // eager, or told twice
-    return meet_again(recording, value, place->second);
-  }
+  const Frame* frame = frame_of_task(value);
+  if (frame == nullptr || cpython::executable(frame) == 0) return;
   const Ref<> parent = current_task();
-  meet(recording, value, frame, false, id_of_task(parent.get()));
+  const std::uint64_t parent_id = id_of_task(parent.get());
+  Known* one = known.find(frame);
+  // The same, or one that has come to the place of another? An eager one has begun already; one that
+  // has not is told of twice only where the wrappers are watched.
+  const bool again = one != nullptr && one->task == value &&
+                     (one->begun ? cpython::has_begun(frame) : wrappers_watched);
+  if (again) return meet_again(recording, value, frame, *one);
+  meet(recording, value, frame, cpython::has_begun(frame), parent_id);
 }
 
 void maybe_awaits(std::uint32_t recording, const Frame* frame, PyObject* value) noexcept {
+  const Known* one = known.find(frame);
+  if (one == nullptr) return;
   const PendingAside aside;
-  const Ref<> task = current_task();
-  const auto place = task ? known.find(task.get()) : known.end();
-  if (place == known.end() || place->second.frame != frame) return;
-  const std::uint64_t id = place->second.id;
-  const auto tell = [&](PyObject* awaited) {
+  const std::uint64_t id = one->id;
+  const auto tell_one = [&](PyObject* awaited) {
     const std::uint64_t other = id_of_task(awaited);
     if (other == 0) return;
     store::write<format::Awaits>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
       return format::Awaits::encode(cursor.next(), cursor.deltas, now, id, other);
     });
   };
-  if (is_task(value)) return tell(value);
+  if (is_task(value)) return tell_one(value);
   const Ref<> children = own_attribute(value, "_children");
   if (!children || !PyList_Check(children.get())) return;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(children.get()); ++i) {
-    tell(PyList_GET_ITEM(children.get(), i));
+    tell_one(PyList_GET_ITEM(children.get(), i));
   }
 }
 

@@ -134,6 +134,15 @@ void* File::map(std::uint64_t offset, std::size_t size) noexcept {
   return pages == MAP_FAILED ? nullptr : pages;
 }
 
+void File::fill(void* pages, std::size_t size) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+  constexpr int kPopulate = 23;  // since Linux 5.14; older ones refuse it
+#endif
+  system.madvise(pages, size, kPopulate);
+}
+
 void File::unmap(void* pages, std::size_t size) noexcept {
   if (pages != nullptr) system.munmap(pages, size);
 }

@@ -30,6 +30,9 @@ class File {
   [[nodiscard]] int reserve(std::uint64_t offset, std::size_t size) noexcept;
   // nullptr with errno set.
   [[nodiscard]] void* map(std::uint64_t offset, std::size_t size) noexcept;
+  // Has the kernel make all pages of a mapping now, which takes less than one after the other. For
+  // whoever will write to all of them.
+  static void fill(void* pages, std::size_t size) noexcept;
   static void unmap(void* pages, std::size_t size) noexcept;
   [[nodiscard]] const base::FileId& id() const noexcept { return id_; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }

@@ -186,6 +186,7 @@ bool Store::give_chunk(Cursor& cursor) noexcept {
   const std::uint32_t index =
       take_chunk(format::ChunkClass::events, &cursor, cursor.thread, cursor.events);
   if (index == kNoChunk) return false;
+  if (cursor.chunks != 0) File::fill(chunks_.at(index).mapped, chunk_size_);
   format::Deltas deltas;
   deltas.time = chunks_.at(index).mapped->start_ticks;
   attach(cursor, index, 0, deltas);
