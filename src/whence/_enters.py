@@ -13,7 +13,7 @@ class Enters:
     """When which thing was entered, in ticks of the recorder's clock."""
 
     def __init__(self) -> None:
-        self._begun = _core.read_clocks()
+        self._begun: tuple[int, int] = _core.recording_status()["start"]
         self._ended = self._begun
         self.enters: list[Enter] = []
 

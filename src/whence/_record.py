@@ -111,9 +111,11 @@ class record:  # noqa: N801
         with _process.lock:
             if _process.current is not self:
                 return
-            if self._cycles is not None:
-                self._cycles.end(self)
-            self._end()
+            try:
+                if self._cycles is not None:
+                    self._cycles.end(self)
+            finally:
+                self._end()
 
     def pause(self) -> None:
         """Record no calls and collections until ``resume()``; what is open ends."""

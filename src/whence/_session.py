@@ -129,6 +129,7 @@ class Session:
             "implementation": sys.implementation.name,
             "whence": whence.__version__,
             "platform": f"{sys.platform}-{os.uname().machine}",
+            **_import_path(),
         }
         for key, value in facts.items():
             _core.tell(key, value.encode("utf-8", "replace").decode())
@@ -204,6 +205,13 @@ class Session:
         finally:
             if file >= 0:
                 os.close(file)
+
+
+def _import_path() -> dict[str, str]:
+    """Return the folders that modules are found in, for shorter names of files."""
+    texts = [folder for folder in sys.path if isinstance(folder, str)]
+    folders = dict.fromkeys(map(os.path.abspath, texts))
+    return {f"import_path_{n}": str(folder) for n, folder in enumerate(folders)}
 
 
 def _default_path(number: int) -> str:
