@@ -121,15 +121,15 @@ class record:  # noqa: N801
         """Record no calls and collections until ``resume()``; what is open ends."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is self and self._session is not None:
-                self._session.pause()
+            if (session := self._running()) is not None:
+                session.pause()
 
     def resume(self) -> None:
         """Go on after ``pause()``; what is open then, begins."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is self and self._session is not None:
-                self._session.resume()
+            if (session := self._running()) is not None:
+                session.resume()
 
     def step(self) -> None:
         """Tell that a step of the program is over: see ``whence.schedule``."""
@@ -142,10 +142,10 @@ class record:  # noqa: N801
         """Write a copy of what the recording holds now; it goes on meanwhile."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is not self or self._session is None:
+            if (session := self._running()) is None:
                 message = "there is nothing to dump: this recording is not running"
                 raise RuntimeError(message)
-            self._session.dump(os.fsdecode(path), overwrite=overwrite)
+            session.dump(os.fsdecode(path), overwrite=overwrite)
 
     @property
     def path(self) -> str | None:
@@ -158,8 +158,7 @@ class record:  # noqa: N801
 
         With a schedule, ``"waiting"`` for a step that is recorded.
         """
-        mine = _process.current is self
-        if mine and (self._session is None or not self._session.running):
+        if _process.current is self and self._running() is None:
             return "waiting"
         state = str(self._status().get("state", "idle"))
         paused = self._session is not None and self._session.paused
@@ -215,6 +214,11 @@ class record:  # noqa: N801
 
     def _status(self) -> "dict[str, Any]":
         return {} if self._session is None else self._session.status()
+
+    def _running(self) -> Session | None:
+        """Return the session, unless it is over or has not begun."""
+        session = self._session if _process.current is self else None
+        return session if session is not None and session.running else None
 
     def _begin(self, path: str | None) -> None:
         """Begin a session. One that failed for lack of something is not current."""

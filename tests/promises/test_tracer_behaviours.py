@@ -400,7 +400,7 @@ def hooks():
     """Everything of the interpreter's that a recording puts something in."""
     monitoring = getattr(sys, "monitoring", None)
     tools = [monitoring.get_tool(n) for n in range(6)] if monitoring else None
-    hook = threading.Thread._bootstrap_inner
+    hook = threading.Thread._bootstrap
     return tools, sys.getprofile(), sys.gettrace(), hook, list(gc.callbacks)
 
 
