@@ -37,6 +37,8 @@ using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObj
 [[nodiscard]] const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept;
 // Turns the events off and gives the tool id back.
 void stop_monitoring() noexcept;
+// Where a handler begins, from the offset of the instruction that tells of it, which has no line.
+[[nodiscard]] std::int64_t handler_offset(PyCodeObject* code, std::int64_t offset) noexcept;
 // sys.monitoring.DISABLE, to be returned by a callback.
 [[nodiscard]] PyObject* disable() noexcept;
 
@@ -117,7 +119,9 @@ class Monitoring {
     return none();
   }
   static PyObject* handled(PyObject*, Args args, std::size_t, PyObject*) {
-    Sink::handled(innermost(calling_state()), args[2], PyLong_AsLongLong(args[1]));
+    auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
+    Sink::handled(innermost(calling_state()), args[2],
+                  handler_offset(code, PyLong_AsLongLong(args[1])));
     return none();
   }
 };

@@ -176,6 +176,13 @@ void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
   tell(recording, one);
 }
 
+// Is a task that a function returns the one that is known at its address? It is if it was told of
+// before, or is eager: then its coroutine has begun, or has run to its end and is gone. Else it is a
+// new one where another has died, perhaps with its coroutine where the other's was.
+bool is_same(const Known& one, const Frame* frame) noexcept {
+  return frame == nullptr || (one.frame == frame && one.begun == cpython::has_begun(frame));
+}
+
 bool is_coroutine_like(const Frame* frame) noexcept {
   constexpr int kAwaits = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR | CO_GENERATOR;
   while (frame != nullptr && cpython::hidden(frame)) frame = cpython::previous(frame);
@@ -220,7 +227,7 @@ void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* 
   const auto place = known.find(task.get());
   if (place != known.end() && place->second.frame == frame && !place->second.begun) {
     place->second.begun = true;
-    return;
+    return meet_again(recording, task.get(), place->second);
   }
   meet(recording, task.get(), frame, true, enclosing_task(caller));
 }
@@ -229,13 +236,11 @@ void maybe_made(std::uint32_t recording, PyObject* value) noexcept {
   if (value == nullptr || !find_asyncio() || !is_task(value)) return;
   const PendingAside aside;
   const Ref<> coroutine = coroutine_of(value);
-  if (!coroutine) return;
-  const Frame* frame = cpython::frame_of_generator(coroutine.get());
-  if (frame == nullptr) return;
+  const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
   const auto place = known.find(value);
-  if (place != known.end() && place->second.frame == frame) {  // eager, or told twice
-    return meet_again(recording, value, place->second);
-  }
+  const bool same = place != known.end() && is_same(place->second, frame);
+  if (same) return meet_again(recording, value, place->second);
+  if (frame == nullptr) return;
   const Ref<> parent = current_task();
   meet(recording, value, frame, false, id_of_task(parent.get()));
 }

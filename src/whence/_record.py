@@ -1,6 +1,7 @@
 """``whence.record``: the recording that this process makes of itself."""
 
 import os
+import sys
 
 from whence import _process
 from whence._options import Options
@@ -88,16 +89,20 @@ class record:  # noqa: N801
     def start(self) -> "Self":
         """Begin to record.
 
-        Raises ``RuntimeError`` if this process records already, and ``OSError`` for a
-        path that cannot be used. If the machine is out of something, the program goes
+        Raises ``RuntimeError`` if this process records already, or is past the
+        functions of ``atexit``, and ``OSError`` for a path that cannot be used. If the machine is out of something, the program goes
         on, and ``reason`` says what.
         """
         _process.detach_if_forked()
+        if sys.is_finalizing():
+            message = "the interpreter is shutting down: nothing can be recorded now"
+            raise RuntimeError(message)
         with _process.lock:
             if _process.current is not None:
                 where = _process.current.path
                 message = f"already recording to {where}; stop() that first"
                 raise RuntimeError(message)
+            _process.watch()
             if self._cycles is not None:
                 _process.current = self
                 self._cycles.begin(self)
@@ -135,7 +140,8 @@ class record:  # noqa: N801
         """Tell that a step of the program is over: see ``whence.schedule``."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is self and self._cycles is not None:
+            going = _process.current is self and not sys.is_finalizing()
+            if going and self._cycles is not None:
                 self._cycles.step(self)
 
     def dump(self, path: "Path", *, overwrite: bool = False) -> None:
