@@ -230,7 +230,7 @@ def test_tasks_that_were_there_before(path, run):
     names = names_of(found, "leaf")[1:]  # the first is of the task that runs
     assert {n: names.count(n) for n in names} == {"main": 1, **times}
     assert tasks["new"].parent == tasks["main"].id
-    assert tasks["begun"].awaited_by == (tasks["main"].id,)
+    assert tasks["new"].awaited_by == (tasks["main"].id,)
 
 
 @pytest.mark.xfail(reason="frames that are open at start do not say whose they are")
