@@ -28,7 +28,7 @@ def pytest_addoption(parser):
     )
     parser.addoption("--forks", type=int, default=200, help="how many forks to try")
     parser.addoption(
-        "--toggles", type=int, default=200, help="how many recordings among 64 threads"
+        "--toggles", type=int, default=1000, help="how many recordings among 64 threads"
     )
 
 

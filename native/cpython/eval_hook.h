@@ -44,6 +44,7 @@ void take_evaluation_out(EvalFunction ours) noexcept;
 template <class Sink>
 class EvalHook {
  public:
+  static const char* prepare() noexcept { return nullptr; }
   static const char* install(CallEvents events) noexcept {
     wanted_ = events;
     hook_all_threads(events.c_calls ? profile : nullptr, events.exceptions ? trace : nullptr);

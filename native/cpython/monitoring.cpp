@@ -120,6 +120,14 @@ void end() noexcept {
 
 }  // namespace
 
+const char* prepare_monitoring() noexcept {
+  const PendingAside aside;
+  const Ref<> module = monitoring();
+  if (module && take_tool_id(module.get())) return nullptr;
+  PyErr_Clear();
+  return "tool_id_taken";
+}
+
 const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept {
   const PendingAside aside;
   if (begin(callbacks)) return nullptr;

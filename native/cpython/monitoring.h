@@ -32,8 +32,10 @@ enum class MonitoredEvent : std::uint8_t {
 
 using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObject*);
 
-// Takes a tool id, registers the callbacks that are not nullptr and turns their events on. nullptr,
-// or why not. If it runs already, its events are changed.
+// Takes a tool id. nullptr, or why not.
+[[nodiscard]] const char* prepare_monitoring() noexcept;
+// Registers the callbacks that are not nullptr and turns their events on. nullptr, or why not. If it
+// runs already, its events are changed.
 [[nodiscard]] const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept;
 // Turns the events off and gives the tool id back.
 void stop_monitoring() noexcept;
@@ -45,6 +47,8 @@ void stop_monitoring() noexcept;
 template <class Sink>
 class Monitoring {
  public:
+  // Before anything is written: nullptr, or why calls cannot be recorded.
+  static const char* prepare() noexcept { return prepare_monitoring(); }
   static const char* install(CallEvents events) noexcept {
     Vectorcall callbacks[] = {start,   resume,  thrown,  returned, yielded, unwound,
                               nullptr, nullptr, nullptr, nullptr,  nullptr};

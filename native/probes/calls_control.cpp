@@ -80,6 +80,7 @@ bool is_on() noexcept {
 const char* turn_on() noexcept {
   const std::uint32_t recording = store::store().generation();
   if (recording == 0) return "off";
+  if (const char* reason = Source::prepare()) return reason;
   CallOptions& options = detail::call_options;
   options.recording = recording;
   tell<format::CallsOn>();

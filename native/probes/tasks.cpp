@@ -25,8 +25,9 @@ PyTypeObject* awaited_types[3] = {};
 namespace {
 
 struct Known {
-  const Frame* frame;  // of its coroutine
+  const Frame* frame;  // of its coroutine; may be gone
   std::uint64_t id, parent, name;
+  stacks::CodeId code;  // of its coroutine, if that is recorded
   bool begun;
 };
 
@@ -38,7 +39,7 @@ struct Asyncio {
   PyObject* current_tasks = nullptr;  // and tasks by loop
   PyTypeObject* c_task = nullptr;     // either may be missing
   PyTypeObject* python_task = nullptr;
-  PyObject *get_name = nullptr, *get_coroutine = nullptr;  // of c_task
+  PyObject *get_name = nullptr, *get_coroutine = nullptr, *done = nullptr;  // of c_task
 };
 Asyncio asyncio;
 // By their addresses, which are theirs as long as they live; who comes after is met when it is made
@@ -90,6 +91,7 @@ bool find_asyncio() noexcept {
   auto* c_task = reinterpret_cast<PyObject*>(asyncio.c_task);
   asyncio.get_name = attribute(c_task, "get_name");
   asyncio.get_coroutine = attribute(c_task, "get_coro");
+  asyncio.done = attribute(c_task, "done");
   detail::awaited_types[0] = asyncio.c_task;
   detail::awaited_types[1] = asyncio.python_task;
   detail::awaited_types[2] = as_type(attribute(tasks.get(), "_GatheringFuture"));
@@ -97,6 +99,9 @@ bool find_asyncio() noexcept {
   watch_function(tasks.get(), "ensure_future");
   const Ref<> loop(attribute(events.get(), "BaseEventLoop"));
   watch_function(loop.get(), "create_task");
+  const Ref<> groups = module("asyncio.taskgroups");
+  const Ref<> group(attribute(groups.get(), "TaskGroup"));
+  watch_function(group.get(), "create_task");
   return true;
 }
 
@@ -118,8 +123,15 @@ Ref<> name_of_task(PyObject* task) noexcept {
   if (!is_c_task(task)) return own_attribute(task, "_name");
   return Ref<>(asyncio.get_name ? PyObject_CallOneArg(asyncio.get_name, task) : nullptr);
 }
+bool is_done(PyObject* c_task) noexcept {
+  const Ref<> done(asyncio.done ? PyObject_CallOneArg(asyncio.done, c_task) : nullptr);
+  return done.get() != Py_False;
+}
+
+// Of one that is not done: get_coro() of 3.12.1 crashes for eager ones that are.
 Ref<> coroutine_of(PyObject* task) noexcept {
   if (!is_c_task(task)) return own_attribute(task, "_coro");
+  if (is_done(task)) return {};
   return Ref<>(asyncio.get_coroutine ? PyObject_CallOneArg(asyncio.get_coroutine, task) : nullptr);
 }
 
@@ -145,27 +157,27 @@ std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
   return name && PyUnicode_Check(name.get()) ? name_of(recording, name.get()) : 0;
 }
 
-void tell(std::uint32_t recording, const Known& task) noexcept {
-  PyCodeObject* code = cpython::code_of(cpython::executable(task.frame));
-  const stacks::CodeEntry* entry = decided_entry(code, recording);
-  const stacks::CodeId code_id = is_recorded(entry, recording) ? id_of(entry) : 0;
+void tell(const Known& task) noexcept {
   const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
     return format::Task::encode(out, deltas, base::ticks(), task.id, task.parent, task.name,
-                                code_id, reinterpret_cast<std::uintptr_t>(task.frame) >> 4);
+                                task.code, reinterpret_cast<std::uintptr_t>(task.frame) >> 4);
   };
   store::store().write_metadata(format::kLongestCompact, encode);
 }
 
 void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begun,
           std::uint64_t parent) noexcept {
-  const Known one = {frame, ++last_id, parent, name_id_of(recording, task), begun};
+  const stacks::CodeEntry* entry =
+      decided_entry(cpython::code_of(cpython::executable(frame)), recording);
+  const stacks::CodeId code = is_recorded(entry, recording) ? id_of(entry) : 0;
+  const Known one = {frame, ++last_id, parent, name_id_of(recording, task), code, begun};
   try {
     known[task] = one;
     by_frame[frame] = one.id;
   } catch (const std::bad_alloc&) {
     return;
   }
-  tell(recording, one);
+  tell(one);
 }
 
 // A task is made in one function and may get its name in the one that called that.
@@ -173,7 +185,7 @@ void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
   const std::uint64_t name = name_id_of(recording, task);
   if (name == one.name) return;
   one.name = name;
-  tell(recording, one);
+  tell(one);
 }
 
 // Is a task that a function returns the one that is known at its address? It is if it was told of

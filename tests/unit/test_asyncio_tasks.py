@@ -184,16 +184,34 @@ def test_tasks_that_are_cancelled_and_that_fail(path, run):
 
 
 def test_names_that_are_given_late_and_names_of_their_own(path, run):
+    names = []
+
     async def main():
         task = asyncio.create_task(work())
-        task.set_name("late")
+        if run.kind != "eager":  # else it has begun: from then on a name is as it is
+            task.set_name("late")
+        names.append(task.get_name())
         await task
-        await asyncio.create_task(work())
+        task = asyncio.create_task(work())
+        names.append(task.get_name())
+        await task
 
     found = traced.record(path, run(main))
-    assert all(name is not None for name in names_of(found, "leaf"))
-    others = [t.name for t in found.tasks if traced.last(t.function) == "work"]
-    assert any(name.startswith("Task-") for name in others)
+    assert sorted(names_of(found, "leaf")) == sorted(names * 2)
+
+
+@pytest.mark.skipif(not EAGER, reason="there are no eager tasks")
+def test_eager_tasks_that_are_done_at_once(path):
+    async def done():
+        leaf()
+
+    async def main():
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+        for number in range(5):
+            await asyncio.create_task(done(), name=f"eager {number}")
+
+    found = traced.record(path, lambda: asyncio.run(main()))
+    assert names_of(found, "leaf") == [f"eager {number}" for number in range(5)]
 
 
 def run_with_tasks_from_before(path, run):

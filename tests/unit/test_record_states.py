@@ -49,7 +49,7 @@ def expected(state, method, scheduled):
     if cell in ("–", "a copy"):
         return {state}, None
     if "next step" in cell:
-        return {"waiting", "on"}, None
+        return {"waiting", "on", *re.findall(r"`(\w+)` until", cell)}, None
     return set(re.findall(r"`(\w+)`", cell)), None
 
 
