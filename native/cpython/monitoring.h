@@ -34,7 +34,7 @@ using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObj
 
 // Takes a tool id. nullptr, or why not.
 [[nodiscard]] const char* prepare_monitoring() noexcept;
-// Registers the callbacks that are not nullptr and turns their events on. nullptr, or why not. If it
+// Registers the callbacks that are not nullptr and turns their events on. nullptr, or why not. If
 // runs already, its events are changed.
 [[nodiscard]] const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept;
 // Turns the events off and gives the tool id back.
@@ -63,6 +63,7 @@ class Monitoring {
     }
     return start_monitoring(callbacks);
   }
+  static bool is_gone() noexcept { return false; }
   static void remove() noexcept { stop_monitoring(); }
   static void meet_thread(PyThreadState*) noexcept {}
 

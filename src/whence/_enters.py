@@ -14,7 +14,7 @@ class Enters:
 
     def __init__(self) -> None:
         self._begun: tuple[int, int] = _core.recording_status()["start"]
-        self._ended = self._begun
+        self._ended: tuple[int, int] = self._begun
         self.enters: list[Enter] = []
 
     def enter(self, key: int) -> None:

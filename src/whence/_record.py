@@ -90,8 +90,8 @@ class record:  # noqa: N801
         """Begin to record.
 
         Raises ``RuntimeError`` if this process records already, or is past the
-        functions of ``atexit``, and ``OSError`` for a path that cannot be used. If the machine is out of something, the program goes
-        on, and ``reason`` says what.
+        functions of ``atexit``, and ``OSError`` for a path that cannot be used. If the
+        machine is out of something, the program goes on, and ``reason`` says what.
         """
         _process.detach_if_forked()
         if sys.is_finalizing():

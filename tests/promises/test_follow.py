@@ -138,7 +138,7 @@ print(child)
     assert traced.read(file).count("leaf") == 1
 
 
-SCRIPT = '''
+SCRIPT = """
 import multiprocessing, os, sys
 import whence
 
@@ -163,7 +163,7 @@ if __name__ == "__main__":
         results = multiprocessing.get_context(sys.argv[2]).Queue()
         start(1, results)
         print(results.get()[1], results.get()[1])
-'''
+"""
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

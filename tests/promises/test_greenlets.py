@@ -167,7 +167,7 @@ print("fine")
 """
 
 
-@pytest.mark.parametrize("depth", [100, 3000, 20_000])
+@pytest.mark.parametrize("depth", [100, 3000, 10_000])
 @pytest.mark.parametrize("c_calls", [False, True])
 def test_deep_recursion_in_greenlets_that_switch_while_deep(path, depth, c_calls):
     """On 3.11 no frame may lie on a stack of ours here: greenlets copy the C stack."""

@@ -52,8 +52,8 @@ STORIES = [*ORDERS, *[a + b for a, b in itertools.product(ORDERS, ORDERS)]]
 def test_another_function_that_evaluates_frames(tmp_path, evaluates, story):
     """Each sees every call while it is in, whoever came first and whoever went first.
 
-    But for one case that nobody can mend: if theirs was there first and goes first, it
-    takes ours out with it. Then what comes after is not recorded, and nothing worse.
+    But for one case, on 3.11: if theirs was there first and goes first, it puts back
+    what it found. Then what comes after is not recorded, and the recording says so.
     """
     outcome = runner.run(
         """
@@ -75,7 +75,8 @@ def test_another_function_that_evaluates_frames(tmp_path, evaluates, story):
                 recorder.stop()
                 with whence.open(recorder.path) as recording:
                     calls = [c for c in recording.calls() if c.function == "leaf"]
-                print("found", len(calls))
+                    reason = recording._reader.info("calls")
+                print("found", len(calls), reason)
             else:
                 evaluates.put_in() if step == "theirs" else evaluates.take_out()
             before = evaluates.count()
@@ -87,18 +88,22 @@ def test_another_function_that_evaluates_frames(tmp_path, evaluates, story):
         *story,
     )
     assert (outcome.status, outcome.err) == (0, "")
-    seen = [(name, int(n)) for name, n in map(str.split, outcome.out.splitlines())]
+    lines = [line.split() for line in outcome.out.splitlines()]
+    seen = [(name, int(count)) for name, count, *_ in lines]
     theirs_is_in = False
     for name, count in seen:
         if name != "found":
             theirs_is_in = {"theirs": True, "-theirs": False}.get(name, theirs_is_in)
             assert count == (101 if theirs_is_in else 0), seen
-    counts = [count for name, count in seen if name == "found"]
-    for cycle, count in enumerate(counts):
+    found = [(int(n), *reason) for name, n, *reason in lines if name == "found"]
+    for cycle, (count, reason) in enumerate(found):
         order = story[4 * cycle : 4 * cycle + 4]
         exact = 100 * (order.index("-ours") - order.index("ours"))
         lost = 0 if MONITORING or order != ORDERS[3] else 100
-        assert count in (exact, exact - lost), seen
+        assert (count, reason) in (
+            (exact, "None"),
+            (exact - lost, "hook_replaced" if lost else "None"),
+        ), seen
 
 
 @needs_monitoring

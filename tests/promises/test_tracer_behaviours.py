@@ -6,7 +6,6 @@ test_record_states.py, test_follow.py.
 """
 
 import gc
-import os
 import re
 import statistics
 import struct
@@ -338,10 +337,13 @@ def test_76_the_caller_is_the_nearest_python_ancestor(path):
         note()
         yield 1
 
+    def call(_):
+        note()
+
     def run():
         sorted([Made(), Made()])
         sum(numbers())
-        list(map(lambda _: note(), range(2)))
+        list(map(call, range(2)))
 
     found = traced.record(path, run)
     got = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import sys
 import threading
 
@@ -149,7 +150,7 @@ def test_tasks_of_tasks(path, run):
     found = traced.record(path, run(lambda: nested(4)))
     tasks = by_name(found)
     parents = ["main", "depth 3", "depth 2", "depth 1", "depth 0"]
-    for parent, child in zip(parents, parents[1:], strict=False):
+    for parent, child in itertools.pairwise(parents):
         assert tasks[child].parent == tasks[parent].id
     assert sorted(names_of(found, "leaf")) == sorted(parents * 2)
 

@@ -18,6 +18,7 @@ from harness import runner
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "recording.md"
 STATES = ("idle", "on", "paused", "ended", "waiting")
+NOTHING = "\N{EN DASH}"
 COPIES = itertools.count()
 METHODS = ("start", "stop", "pause", "resume", "step", "dump")
 
@@ -27,7 +28,9 @@ def read_table():
     text = PAGE.read_text().split("### What each does in each state")[1]
     header, _, *rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in re.findall(r"^\|.*\|$", text.split("\n\n`waiting`")[0], re.MULTILINE)
+        for line in re.findall(
+            r"^\|.*\|$", text.split("\n\n`waiting`")[0], re.MULTILINE
+        )
     ]
     methods = [re.match(r"`(\w+)\(", cell)[1] for cell in header[1:]]
     return {
@@ -46,7 +49,7 @@ def expected(state, method, scheduled):
     cell = with_schedule if scheduled and "schedule" in with_schedule else plain
     if cell == "`RuntimeError`":
         return {state}, RuntimeError
-    if cell in ("–", "a copy"):
+    if cell in (NOTHING, "a copy"):
         return {state}, None
     if "next step" in cell:
         return {"waiting", "on", *re.findall(r"`(\w+)` until", cell)}, None
@@ -167,7 +170,7 @@ def test_any_sequence_from_any_thread(subject, state, seed):
 
 
 def test_all_of_them_at_once_from_many_threads(subject):
-    """In whichever order they come: nobody hangs, and nothing but what is documented."""
+    """Nobody hangs, whichever order they come in, and only what is documented comes."""
     one = subject("on")
     wrong = []
 
