@@ -189,8 +189,8 @@ void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
 }
 
 // Is a task that a function returns the one that is known at its address? It is if it was told of
-// before, or is eager: then its coroutine has begun, or has run to its end and is gone. Else it is a
-// new one where another has died, perhaps with its coroutine where the other's was.
+// before, or is eager: then its coroutine has begun, or has run to its end and is gone. Else it is
+// a new one where another has died, perhaps with its coroutine where the other's was.
 bool is_same(const Known& one, const Frame* frame) noexcept {
   return frame == nullptr || (one.frame == frame && one.begun == cpython::has_begun(frame));
 }
