@@ -7,6 +7,7 @@ BIN := $(ENV)/bin
 PIP := -m pip --disable-pip-version-check -q
 BUILD_NEEDS := "scikit-build-core>=0.11" "cmake>=3.26" "ninja>=1.11"
 TORCH ?= torch==2.13.0
+SQLGLOT := sqlglot==30.30.0
 
 # $(call ready,ENV,EXTRAS,BUILD OPTIONS): an environment with whence built from this tree. Building again is quick.
 define ready
@@ -15,7 +16,7 @@ define ready
 	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".$(if $(2),[$(2)])"
 endef
 
-.PHONY: help demo test promises test-all test-others check format sanitize races fuzz bench clean
+.PHONY: help demo test packages promises test-all test-others check format sanitize races fuzz bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -26,8 +27,12 @@ demo:  ## build whence, run the example and show what it captured
 
 test:  ## build whence and run every test, with the fast frame walk and without it
 	$(call ready,$(ENV),test)
-	$(BIN)/python -m pytest -q
-	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not native and not store"
+	$(BIN)/python -m pytest -q -m "not packages"
+	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not packages and not native and not store"
+
+packages:  ## the suites of other packages, recorded, alone and together with other tools: some minutes
+	$(call ready,$(ENV),test)
+	$(BIN)/python -m pytest -q -m packages
 
 promises:  ## the promises about crashes and forks at length: 2,000 kills, 1,000 forks, 1,000 toggles, 20,000 programs
 	$(call ready,$(ENV),test)
@@ -58,7 +63,7 @@ sanitize:  ## the tests with AddressSanitizer, UndefinedBehaviorSanitizer and lo
 	$(call ready,$(ENV)-sanitize,test,-C cmake.define.WHENCE_SANITIZE=ON -C build-dir=build/sanitize-$(VERSION))
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc WHENCE_SANITIZED=1 \
-	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging" --kills 20 --forks 20
+	$(ENV)-sanitize/bin/python -m pytest -q -m "not packaging and not packages" --kills 20 --forks 20
 
 races:  ## the native tests with ThreadSanitizer
 	$(call ready,$(ENV),)
@@ -89,13 +94,14 @@ bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch
 bench-one:
 	$(call ready,$(ENV)-bench,)
 	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
-	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1"
+	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1" "$(SQLGLOT)"
 	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake -S . -B build/bench-$(VERSION) -G Ninja -DWHENCE_BENCHMARKS=ON \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(ENV)-bench/bin/python" >/dev/null
 	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake --build build/bench-$(VERSION) --target bench_write >/dev/null
 	$(ENV)-bench/bin/python bench/record.py build/bench-$(VERSION)/bench_write
 	$(ENV)-bench/bin/python bench/capture.py
 	$(ENV)-bench/bin/python bench/instructions.py
+	$(ENV)-bench/bin/python bench/calls.py
 
 clean:  ## remove everything that was built, the environments too
 	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache

@@ -34,6 +34,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "packaging: builds sdist and wheel")
+    config.addinivalue_line("markers", "packages: runs suites of other packages")
     config.addinivalue_line("markers", "native: tests layers that know no Python")
     config.addinivalue_line("markers", "store: has nothing to do with frames")
     seed = config.getoption("--seed")

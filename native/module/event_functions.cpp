@@ -81,8 +81,8 @@ std::uint64_t number_in(PyObject* info, const char* key) noexcept {
 
 // Called by the collector, which never runs inside itself.
 PyObject* gc_event(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
-  static std::uint64_t begun = 0;     // under the GIL
-  static std::uint32_t begun_in = 0;  // in that recording
+  static thread_local std::uint64_t begun = 0;
+  static thread_local std::uint32_t begun_in = 0;  // in that recording
   const std::uint32_t recording = store::store().generation();
   if (nargs != 2 || !PyUnicode_Check(args[0]) || recording == 0) Py_RETURN_NONE;
   const std::uint64_t generation = number_in(args[1], "generation");

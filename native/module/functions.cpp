@@ -27,8 +27,8 @@ PyObject* capture(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyO
   if (nargs != 0 || names != nullptr) [[unlikely]] {
     if (!read_arguments(state, args, nargs, names, arguments)) return nullptr;
   }
-  const stacks::StackId id =
-      stacks::capture(cpython::calling_state(), arguments.skip, arguments.limit);
+  const stacks::StackId id = stacks::capture(state.is_main ? cpython::calling_state() : nullptr,
+                                             arguments.skip, arguments.limit);
   return new_stack(state.stack_type, id, arguments.origin);
 }
 

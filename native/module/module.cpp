@@ -55,13 +55,11 @@ bool make_members(PyObject* module, State& state) noexcept {
 }
 
 int execute(PyObject* module) {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_SetString(PyExc_ImportError, "whence works in the main interpreter only");
-    return -1;
-  }
   State& state = state_of(module);
   if (!make_members(module, state)) return -1;
   cpython::remember_main_interpreter();
+  state.is_main = PyInterpreterState_Get() == PyInterpreterState_Main();
+  if (!state.is_main) return 0;  // spans, marks and counters are the process's; captures are empty
   session::watch_forks();
   if (!stacks::store().codes.attach()) return -1;
   state.walk_reason = stacks::use_fast_walk_if_trusted();
@@ -100,7 +98,10 @@ void release(void* module) {
 PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void*>(execute)},
 #ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif
     {},
 };

@@ -2,6 +2,7 @@
 #include <memory>
 #include <new>
 
+#include "cpython/critical.h"
 #include "format/records/counter.h"
 #include "format/records/gc.h"
 #include "format/records/task.h"
@@ -102,6 +103,7 @@ Ref<> next_item(IteratorObject& self, Reading& reading) {
 
 PyObject* iterate(PyObject* object) {
   IteratorObject& self = *as_iterator(object);
+  const cpython::Critical critical(self.reader);
   Reading* reading = reading_of(self.reader);
   if (reading == nullptr) return nullptr;
   if (self.running) {

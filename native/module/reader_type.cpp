@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "cpython/critical.h"
 #include "module/pack_callbacks.h"
 #include "module/state.h"
 #include "read/rewrite.h"
@@ -14,6 +15,7 @@
 namespace whence::module {
 namespace {
 
+using cpython::one_at_a_time;
 using cpython::Ref;
 
 // Nobody closes a reader that is busy. The GIL is kept: a daemon thread that the interpreter ends
@@ -295,22 +297,26 @@ PyObject* iterate(PyObject* object, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"header", header, METH_NOARGS, "header($self, /)\n--\n\n"},
-    {"threads", threads, METH_NOARGS, "threads($self, /)\n--\n\n"},
-    {"tasks", tasks, METH_NOARGS, "tasks($self, /)\n--\n\n"},
-    {"info", info, METH_O, "info($self, key, /)\n--\n\n"},
-    {"code", code, METH_O, "code($self, number, /)\n--\n\n"},
-    {"stack", stack, METH_O, "stack($self, number, /)\n--\n\n"},
-    {"totals", totals, METH_NOARGS, "totals($self, /)\n--\n\n"},
-    {"rewrite", rewrite, METH_VARARGS, "rewrite($self, file, pack, keep, /)\n--\n\n"},
-    {"records", iterate<Yield::records>, METH_NOARGS, "records($self, /)\n--\n\n"},
-    {"spans", iterate<Yield::spans>, METH_NOARGS, "spans($self, /)\n--\n\n"},
-    {"counters", iterate<Yield::counters>, METH_NOARGS, "counters($self, /)\n--\n\n"},
-    {"collections", iterate<Yield::collections>, METH_NOARGS, "collections($self, /)\n--\n\n"},
-    {"calls", iterate<Yield::calls>, METH_NOARGS, "calls($self, /)\n--\n\n"},
-    {"exceptions", iterate<Yield::exceptions>, METH_NOARGS, "exceptions($self, /)\n--\n\n"},
-    {"awaits", iterate<Yield::awaits>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
-    {"close", close, METH_NOARGS, "close($self, /)\n--\n\n"},
+    {"header", one_at_a_time<header>, METH_NOARGS, "header($self, /)\n--\n\n"},
+    {"threads", one_at_a_time<threads>, METH_NOARGS, "threads($self, /)\n--\n\n"},
+    {"tasks", one_at_a_time<tasks>, METH_NOARGS, "tasks($self, /)\n--\n\n"},
+    {"info", one_at_a_time<info>, METH_O, "info($self, key, /)\n--\n\n"},
+    {"code", one_at_a_time<code>, METH_O, "code($self, number, /)\n--\n\n"},
+    {"stack", one_at_a_time<stack>, METH_O, "stack($self, number, /)\n--\n\n"},
+    {"totals", one_at_a_time<totals>, METH_NOARGS, "totals($self, /)\n--\n\n"},
+    {"rewrite", one_at_a_time<rewrite>, METH_VARARGS,
+     "rewrite($self, file, pack, keep, /)\n--\n\n"},
+    {"records", one_at_a_time<iterate<Yield::records>>, METH_NOARGS, "records($self, /)\n--\n\n"},
+    {"spans", one_at_a_time<iterate<Yield::spans>>, METH_NOARGS, "spans($self, /)\n--\n\n"},
+    {"counters", one_at_a_time<iterate<Yield::counters>>, METH_NOARGS,
+     "counters($self, /)\n--\n\n"},
+    {"collections", one_at_a_time<iterate<Yield::collections>>, METH_NOARGS,
+     "collections($self, /)\n--\n\n"},
+    {"calls", one_at_a_time<iterate<Yield::calls>>, METH_NOARGS, "calls($self, /)\n--\n\n"},
+    {"exceptions", one_at_a_time<iterate<Yield::exceptions>>, METH_NOARGS,
+     "exceptions($self, /)\n--\n\n"},
+    {"awaits", one_at_a_time<iterate<Yield::awaits>>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
+    {"close", one_at_a_time<close>, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };
 

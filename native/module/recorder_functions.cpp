@@ -11,6 +11,7 @@
 #include "base/system.h"
 #include "cpython/ref.h"
 #include "module/record_objects.h"
+#include "module/state.h"
 #include "probes/name.h"
 #include "session/recorder.h"
 #include "store/store.h"
@@ -32,7 +33,10 @@ bool has_no_nul(PyObject* path) noexcept {
   return false;
 }
 
-PyObject* start_recording(PyObject*, PyObject* args) {
+PyObject* start_recording(PyObject* module, PyObject* args) {
+  if (!state_of(module).is_main) {
+    return PyErr_Format(PyExc_RuntimeError, "start the recording in the main interpreter");
+  }
   PyObject* path;
   int overwrite;
   unsigned chunk_size;

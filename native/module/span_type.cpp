@@ -2,9 +2,11 @@
 // collector need not know it and a cycle is impossible.
 #include "module/span_type.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "base/clock.h"
+#include "cpython/critical.h"
 #include "cpython/ref.h"
 #include "format/tags.h"
 #include "module/state.h"
@@ -35,7 +37,7 @@ SpanObject* as_span(PyObject* object) noexcept {
 }
 
 // Spans of at least this many ticks are told of. 0: none are.
-std::uint64_t long_ticks = 0;  // under the GIL
+std::atomic<std::uint64_t> long_ticks = 0;
 
 // A span without memory for its tags has none.
 void copy_tags(SpanObject& span, const std::uint8_t* tags, std::size_t size) noexcept {
@@ -88,9 +90,14 @@ void dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
+// The number before. Threads that share a span may be here at one time.
+std::uint32_t count(std::uint32_t& number, std::uint32_t by) noexcept {
+  return std::atomic_ref(number).fetch_add(by, std::memory_order_relaxed);
+}
+
 PyObject* enter(PyObject* object, PyObject*) {
   SpanObject* self = as_span(object);
-  if (self->name == nullptr || self->entered++ != 0) return Py_NewRef(object);
+  if (self->name == nullptr || count(self->entered, 1) != 0) return Py_NewRef(object);
   const std::uint32_t recording = store::store().generation();
   self->span.start = 0;
   if (recording != 0) {
@@ -102,16 +109,21 @@ PyObject* enter(PyObject* object, PyObject*) {
   return Py_NewRef(object);
 }
 
+// A new reference, or nullptr.
+PyObject* long_span_callback(PyObject* module) noexcept {
+  const cpython::Critical critical(module);
+  return Py_XNewRef(state_of(module).on_long_span);
+}
+
 // A thread that the interpreter ends while it is in Python is unwound through here: so nothing in
 // this frame has a destructor, and it is not noexcept. What the callback raises is dropped, unless
 // it is none of its own, like KeyboardInterrupt. False with that set.
 [[gnu::cold, gnu::noinline]] bool tell_of_long_span(SpanObject& self, std::uint64_t ticks) {
   PyObject* module = PyType_GetModule(Py_TYPE(reinterpret_cast<PyObject*>(&self)));
-  PyObject* callback = module != nullptr ? state_of(module).on_long_span : nullptr;
+  PyObject* callback = module != nullptr ? long_span_callback(module) : nullptr;
   if (callback == nullptr) return PyErr_Clear(), true;
   const double seconds =
       static_cast<double>(ticks) / static_cast<double>(base::estimate_frequency());
-  Py_INCREF(callback);
   PyObject* done =
       PyObject_CallFunction(callback, "OL", self.name, static_cast<long long>(seconds * 1e9));
   Py_DECREF(callback);
@@ -124,7 +136,7 @@ PyObject* enter(PyObject* object, PyObject*) {
 
 PyObject* leave(PyObject* object, PyObject* const* args, Py_ssize_t nargs) {
   SpanObject* self = as_span(object);
-  if (self->entered == 0 || --self->entered != 0) Py_RETURN_FALSE;
+  if (self->entered == 0 || count(self->entered, ~0U) != 1) Py_RETURN_FALSE;
   const bool error = nargs > 0 && args[0] != Py_None;
   const std::uint64_t ticks = probes::end(self->span, error, self->all_tags());
   if (long_ticks != 0 && ticks >= long_ticks) [[unlikely]] {
@@ -186,6 +198,7 @@ PyObject* watch_spans(PyObject* module, PyObject* args) {
   const double ticks =
       static_cast<double>(nanoseconds) / 1e9 * static_cast<double>(base::estimate_frequency());
   long_ticks = callback != Py_None ? static_cast<std::uint64_t>(ticks) + 1 : 0;
+  const cpython::Critical critical(module);
   Py_XSETREF(state_of(module).on_long_span, callback != Py_None ? Py_NewRef(callback) : nullptr);
   Py_RETURN_NONE;
 }

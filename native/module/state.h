@@ -19,6 +19,7 @@ struct State {
   PyObject* limit;
   PyObject* origin;
   PyObject* on_long_span;   // called after a span that took long; nullptr: none is
+  bool is_main;             // of the main interpreter, the only one whose frames are read
   const char* walk_reason;  // why frames are walked by the public API; nullptr if they are not
 };
 

@@ -222,6 +222,24 @@ bool detail::left_slowly(const Frame* frame, const Frame* caller, PyCodeObject* 
   return true;
 }
 
+namespace {
+
+// The open frames as a stack; false if there is no room for it.
+bool stack_of_open(CallThread& self, std::uint32_t wanted, stacks::StackId& stack) noexcept {
+  const std::size_t told = self.open.depth() - (self.folding.holds() ? 1 : 0);
+  for (std::size_t level = 1; level <= told; ++level) {
+    OpenFrame& open = self.open.at(level);
+    if ((open.frame & kSilent) != 0) break;
+    if (open.stack == stacks::kEmpty) open.stack = stacks::intern_frame(stack, open.code, -1);
+    if (stacks::is_truncated(open.stack)) return false;
+    write_stack_node(wanted, open.stack);
+    stack = open.stack;
+  }
+  return true;
+}
+
+}  // namespace
+
 // By code alone: an open frame cannot be asked where it is, since it may be gone.
 void tell_frames(std::uint32_t wanted) noexcept {
   CallThread& self = detail::call_thread;
@@ -231,20 +249,11 @@ void tell_frames(std::uint32_t wanted) noexcept {
   }
   self.greeting = true;
   stacks::StackId stack = stacks::kEmpty;
-  const std::size_t told = self.open.depth() - (self.folding.holds() ? 1 : 0);
-  for (std::size_t level = 1; level <= told; ++level) {
-    OpenFrame& open = self.open.at(level);
-    if ((open.frame & kSilent) != 0) break;
-    if (open.stack == stacks::kEmpty) {
-      open.stack = stacks::intern_frame(stack, open.code, -1);
-      if (stacks::is_truncated(open.stack)) break;
-    }
-    write_stack_node(wanted, open.stack);
-    stack = open.stack;
+  if (stack_of_open(self, wanted, stack)) {
+    store::write<format::Frames>(wanted, [&](store::Cursor& cursor, std::uint64_t now) {
+      return format::Frames::encode(cursor.next(), cursor.deltas, now, stack);
+    });
   }
-  store::write<format::Frames>(wanted, [&](store::Cursor& cursor, std::uint64_t now) {
-    return format::Frames::encode(cursor.next(), cursor.deltas, now, stack);
-  });
   self.greeting = false;
 }
 

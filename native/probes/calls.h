@@ -82,7 +82,7 @@ extern void (*on_new_thread)(PyThreadState*) noexcept;
   return reinterpret_cast<std::uintptr_t>(frame);
 }
 
-// Is that frame the innermost open one? Then a reader takes it for the place of what is written next.
+// Is that frame the innermost open one? Then a reader takes it for the place of what comes next.
 [[nodiscard]] inline bool make_place_in(const cpython::Frame* frame) noexcept {
   CallThread& self = detail::call_thread;
   if (self.epoch != CallOptions::get(detail::call_options.epoch) ||

@@ -8,7 +8,8 @@
 // An id is ours, never an address: addresses come back with other code behind them. It stands for
 // what a code object says of itself: names, file, first line and line table, copied at first sight.
 // Code that is made again and again from the same source has one id. A slot of the code object
-// points at the entry, and the slot's free function is the notice of its death; no reference and no pointer is held.
+// points at the entry, and the slot's free function is the notice of its death; no reference and no
+// pointer is held.
 #pragma once
 
 #include <Python.h>

@@ -11,7 +11,7 @@ RecordingInfo = namedtuple(  # noqa: PYI024
     [
         *("path", "version", "file_id", "pid", "program", "python", "whence"),
         *("start", "duration", "clock", "chunk_size", "size", "packed"),
-        *("closed", "ended", "error"),
+        *("closed", "ended", "error", "calls"),
     ],
     module="whence",
 )
@@ -22,6 +22,7 @@ What a recording says about itself.
 ``closed`` is False for a recording that was never stopped: its program is still
 running, or was killed. ``ended`` is the reason for which a recording ended early, or
 None, and ``error`` the number of the system's error behind it, or None.
+``calls`` says why calls were not recorded, if they should have been.
 """
 
 Thread = namedtuple(  # noqa: PYI024

@@ -18,6 +18,7 @@ class RecordingInfo(NamedTuple):
     closed: bool
     ended: str | None
     error: int | None
+    calls: str | None
 
 class Thread(NamedTuple):
     id: int

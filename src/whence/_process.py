@@ -1,4 +1,4 @@
-"""The one recording of this process: whose it is, and what becomes of it at exit and fork."""
+"""The one recording of this process, and what becomes of it at exit and fork."""
 
 import os
 from _thread import RLock

@@ -61,7 +61,7 @@ class record:  # noqa: N801
         max_depth: int | None = None,
         min_duration: float | str | None = None,
         schedule: "Schedule | None" = None,
-        on_ready: "Callable[[Self], object] | None" = None,
+        on_ready: "Callable[[record], object] | None" = None,
         chunk_size: int | str | None = None,
     ) -> None:
         self._wanted = None if path is None else os.fsdecode(path)

@@ -154,6 +154,7 @@ class Recording:
             closed=header["closed"],
             ended=header["reason"] if state == "ended" else None,
             error=(header["error"] or None) if state == "ended" else None,
+            calls=self._reader.info("calls"),
         )
 
     @property

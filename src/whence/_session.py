@@ -136,7 +136,7 @@ class Session:
             _core.tell(key, value.encode("utf-8", "replace").decode())
 
     def _put_hooks_in(self) -> None:
-        """Calls come last, so that none of what is done here is recorded."""
+        """Put calls in last, so that none of what is done here is recorded."""
         from whence import _hooks  # noqa: PLC0415
 
         self._hooks = _hooks

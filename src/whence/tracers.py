@@ -47,8 +47,9 @@ class CallTracer:
         """Begin to trace all threads. Return why not, or None.
 
         ``enter(key)`` notes that something was entered on this thread, now, for
-        ``events``. ``options`` has what ``record()`` was asked for: ``c_calls``, ``exceptions``,
-        ``include``, ``exclude``, ``max_depth`` and ``min_duration`` (nanoseconds).
+        ``events``. ``options`` has what ``record()`` was asked for: ``c_calls``,
+        ``exceptions``, ``include``, ``exclude``, ``max_depth`` and ``min_duration``
+        (nanoseconds).
         """
         return None
 
@@ -122,7 +123,7 @@ def unregister(kind: str, factory: "Factory") -> None:
 
 
 def make(kind: str) -> "Any":
-    """Return a new tracer, of the newest registration; one that does nothing if none."""
+    """Return a tracer of the newest registration, or one that does nothing."""
     _check(kind)
     factories = _factories[kind]
     return factories[-1]() if factories else _BASES[kind]()

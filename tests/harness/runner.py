@@ -23,13 +23,19 @@ class Outcome:
 def run(code, *args, timeout=60, env=None, cwd=None):
     """Run a program in a child. A hang is a failure that shows where it hung."""
     command = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code), *args]
+    env = {"PYTHONPATH": str(TESTS), **(env or {})}
+    return run_command(command, timeout=timeout, env=env, cwd=cwd)
+
+
+def run_command(command, *, timeout, env, cwd=None):
+    """The same for any command whose Python has faulthandler on."""
     child = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(TESTS), **(env or {})},
+        env={**os.environ, **env},
         start_new_session=True,
     )
     try:

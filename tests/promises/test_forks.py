@@ -98,7 +98,8 @@ def test_a_child_that_goes_on_after_fork_records_nothing_and_leaves_no_hooks(tmp
         f"""
         import gc, os, sys, threading, whence
         original = threading.Thread._bootstrap
-        recorder = whence.record({str(path)!r}, dump_on=["exception", "SIGUSR2"], calls=False)
+        triggers = ["exception", "SIGUSR2"]
+        recorder = whence.record({str(path)!r}, dump_on=triggers, calls=False)
         hook = sys.excepthook
         with recorder:
             whence.mark("before")

@@ -238,30 +238,45 @@ def test_import_is_quiet_and_starts_nothing(run_python):
     assert out == "['whence']\n"
 
 
-def test_a_subinterpreter_is_refused_in_one_line(run_python):
+def test_a_subinterpreter_says_in_one_line_what_it_cannot_do(run_python, tmp_path):
+    path = str(tmp_path / "a.whence")
     out = run_python(
-        """
+        f"""
         try:
             import _interpreters as interpreters
         except ImportError:
             import _xxsubinterpreters as interpreters
-        import whence
+        import textwrap, whence
         inner = interpreters.create()
         code = '''
+        import whence
+
+        def called():
+            return whence.capture().depth
+
+        print(called(), flush=True)
+        whence.mark("inner")
         try:
-            import whence
-        except ImportError as error:
+            whence.record({path!r}).start()
+        except RuntimeError as error:
             print(error, flush=True)
         '''
-        import textwrap
-        interpreters.run_string(inner, textwrap.dedent(code))
+        with whence.record({path!r}):
+            interpreters.run_string(inner, textwrap.dedent(code))
         interpreters.destroy(inner)
         print(whence.capture().frames[0].name)
+        with whence.open({path!r}) as recording:
+            print(sum(record.kind == "mark" for record in recording))
+            print(any(call.function == "called" for call in recording.calls()))
         """
     )
-    first, second = out.splitlines()
-    assert "interpreter" in first
-    assert second == "<module>"
+    assert out.splitlines() == [
+        "0",
+        "start the recording in the main interpreter",
+        "<module>",
+        "1",
+        "False",
+    ]
 
 
 def test_code_that_another_tool_has_marked_may_die(run_python):

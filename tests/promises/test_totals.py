@@ -25,7 +25,8 @@ def test_ten_million_records_through_a_ring_of_8_mb(tmp_path, rude):
                 lines = dict(line.split(":", 1) for line in file)
             return sum(int(lines[name].split()[0]) for name in names) * 1024
 
-        recorder = whence.record({str(path)!r}, max_size="8MB", gc=False, pack=False, calls=False)
+        options = dict(max_size="8MB", gc=False, pack=False, calls=False)
+        recorder = whence.record({str(path)!r}, **options)
         before = memory("RssAnon", "RssFile")
         with recorder:
             rude.write_and_join(16, 625_000)
@@ -151,7 +152,8 @@ def test_a_ring_bounds_the_memory_for_names_too(tmp_path):
                 lines = dict(line.split(":", 1) for line in file)
             return int(lines["RssAnon"].split()[0]) / 1024
 
-        with whence.record({str(tmp_path / "a.whence")!r}, max_size="2MB", pack=False, calls=False):
+        options = dict(max_size="2MB", pack=False, calls=False)
+        with whence.record({str(tmp_path / "a.whence")!r}, **options):
             before = memory()
             for number in range(500_000):
                 whence.mark(f"a name that nobody has used before, number {{number}}")

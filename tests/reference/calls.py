@@ -1,4 +1,4 @@
-"""Calls counted by a profile function in Python: slow, and independent of the tracer."""
+"""Calls counted by a profile function in Python, which knows nothing of the tracer."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def count(run: Callable[[], object], wanted: Callable[[str], bool]) -> Counter[K
         run()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return counts

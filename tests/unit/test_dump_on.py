@@ -208,7 +208,8 @@ def test_a_signal_that_somebody_handles_in_c_is_left_to_them(tmp_path):
         import faulthandler, signal, sys, whence
         faulthandler.register(signal.SIGUSR1, file=sys.stdout)
         try:
-            whence.record({str(tmp_path / "a.whence")!r}, dump_on=["SIGUSR1"], calls=False).start()
+            path = {str(tmp_path / "a.whence")!r}
+            whence.record(path, dump_on=["SIGUSR1"], calls=False).start()
         except ValueError as error:
             print(error)
         signal.raise_signal(signal.SIGUSR1)
