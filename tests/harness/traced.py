@@ -62,7 +62,7 @@ def read(path, result=None):
             list(recording.gc),
             list(recording.spans),
             list(recording),
-            recording._reader.info("calls"),
+            recording.info.calls,
         )
         losses = recording.losses
     assert losses.produced == losses.recorded + sum(losses.dropped.values())

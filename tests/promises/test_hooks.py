@@ -75,7 +75,7 @@ def test_another_function_that_evaluates_frames(tmp_path, evaluates, story):
                 recorder.stop()
                 with whence.open(recorder.path) as recording:
                     calls = [c for c in recording.calls() if c.function == "leaf"]
-                    reason = recording._reader.info("calls")
+                    reason = recording.info.calls
                 print("found", len(calls), reason)
             else:
                 evaluates.put_in() if step == "theirs" else evaluates.take_out()

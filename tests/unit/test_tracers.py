@@ -284,7 +284,7 @@ def test_the_native_tracer_on_an_interpreter_nobody_has_described(run_python, tm
             recorder.resume()
         with whence.open(recorder.path) as recording:
             print([s.name for s in recording.spans], list(recording.calls()))
-            print(recording._reader.info("calls"))
+            print(recording.info.calls)
         """
     )
     assert out == "['work'] []\nunknown_layout\n"
