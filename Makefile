@@ -34,9 +34,9 @@ packages:  ## the suites of other packages, recorded, alone and together with ot
 	$(call ready,$(ENV),test)
 	$(BIN)/python -m pytest -q -m packages
 
-promises:  ## the promises about crashes and forks at length: 2,000 kills, 1,000 forks, 20,000 programs
+promises:  ## the promises about crashes and forks at length: 2,000 kills, 1,000 forks, 1,000 toggles, 20,000 programs
 	$(call ready,$(ENV),test)
-	$(BIN)/python -m pytest -q tests/promises tests/unit/test_random_programs.py --kills 2000 --forks 1000 --programs 20000
+	$(BIN)/python -m pytest -q tests/promises tests/unit/test_random_programs.py --kills 2000 --forks 1000 --toggles 1000 --programs 20000
 
 test-others:  ## the same on every other CPython from 3.11 to 3.15 found on the machine
 	@for python in $$($(PYTHON) tools/find_pythons.py --except $(VERSION)); do \

@@ -27,6 +27,9 @@ def pytest_addoption(parser):
         "--kills", type=int, default=200, help="how many recorders to kill"
     )
     parser.addoption("--forks", type=int, default=200, help="how many forks to try")
+    parser.addoption(
+        "--toggles", type=int, default=1000, help="how many recordings among 64 threads"
+    )
 
 
 def pytest_configure(config):

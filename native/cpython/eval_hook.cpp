@@ -47,6 +47,11 @@ void take_evaluation_out(EvalFunction ours) noexcept {
                                        next != nullptr ? next : _PyEval_EvalFrameDefault);
 }
 
+bool evaluation_is_gone(EvalFunction ours, bool (*has_met)(PyCodeObject*)) noexcept {
+  return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) != ours &&
+         !is_still_linked(has_met);
+}
+
 bool greenlets_are_used() noexcept {
   const PendingAside aside;
   PyObject* modules = PyImport_GetModuleDict();

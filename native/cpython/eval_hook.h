@@ -39,16 +39,21 @@ extern EvalFunction next_evaluation;  // whom ours calls; guarded by the GIL
 const char* put_evaluation_in(EvalFunction ours, bool (*has_met)(PyCodeObject*)) noexcept;
 [[nodiscard]] bool greenlets_are_used() noexcept;
 void take_evaluation_out(EvalFunction ours) noexcept;
+// Has somebody taken ours out, by putting back what was there before theirs?
+[[nodiscard]] bool evaluation_is_gone(EvalFunction ours, bool (*has_met)(PyCodeObject*)) noexcept;
 }  // namespace detail
 
 template <class Sink>
 class EvalHook {
  public:
+  static const char* prepare() noexcept { return nullptr; }
   static const char* install(CallEvents events) noexcept {
     wanted_ = events;
     hook_all_threads(events.c_calls ? profile : nullptr, events.exceptions ? trace : nullptr);
     return detail::put_evaluation_in(evaluate, Sink::has_met);
   }
+  // While events are wanted: do none come any more?
+  static bool is_gone() noexcept { return detail::evaluation_is_gone(evaluate, Sink::has_met); }
   static void remove() noexcept {
     detail::take_evaluation_out(evaluate);
     unhook_all_threads(profile, trace);

@@ -28,6 +28,7 @@ struct FrameLayout {
   std::uint8_t first_inner = 3;  // from here on: the interpreter's own frames, never shown
 
   std::size_t generator_frame = 72;  // where the frame lies in a generator or coroutine
+  std::size_t generator_state = 67;  // a signed byte; above 0: it is over, and its frame is gone
 };
 
 // The layout of frames that lie in memory like `Image`, a structure with members of these names.

@@ -58,13 +58,15 @@ template <class T>
   return read_at<std::uint8_t>(frame, kLayout.owner) == kLayout.generator;
 }
 
-// The frame of a generator, coroutine or asynchronous generator; nullptr for anything else.
+// The frame of a generator, coroutine or asynchronous generator; nullptr if it has run to its end,
+// and for anything else.
 [[nodiscard]] inline const Frame* frame_of_generator(PyObject* object) noexcept {
   if (!PyCoro_CheckExact(object) && !PyGen_CheckExact(object) && !PyAsyncGen_CheckExact(object)) {
     return nullptr;
   }
-  return reinterpret_cast<const Frame*>(reinterpret_cast<const char*>(object) +
-                                        kLayout.generator_frame);
+  const auto* generator = reinterpret_cast<const char*>(object);
+  if (static_cast<signed char>(generator[kLayout.generator_state]) > 0) return nullptr;
+  return reinterpret_cast<const Frame*>(generator + kLayout.generator_frame);
 }
 
 // Is the frame of a generator past the instruction that made it?

@@ -22,6 +22,7 @@ inline constexpr bool kLayoutKnown = true;
 inline constexpr FrameLayout kLayout = [] {
   FrameLayout layout = layout_of<FrameImage>();
   layout.generator_frame = offsetof(PyGenObject, gi_iframe);
+  layout.generator_state = offsetof(PyGenObject, gi_frame_state);
   return layout;
 }();
 

@@ -23,6 +23,7 @@ struct FrameImage {
 
 inline constexpr bool kLayoutKnown = true;
 inline constexpr FrameLayout kLayout = layout_of<FrameImage>();
+static_assert(kLayout.generator_state == offsetof(PyGenObject, gi_frame_state));
 
 inline const void* current_frame(PyThreadState* state) noexcept {
   return state->cframe->current_frame;

@@ -2,6 +2,7 @@
 #include <Python.h>
 
 #if PY_VERSION_HEX >= 0x030C0000
+#include <opcode.h>
 #include <structmember.h>
 
 #include "cpython/monitoring.h"
@@ -119,6 +120,14 @@ void end() noexcept {
 
 }  // namespace
 
+const char* prepare_monitoring() noexcept {
+  const PendingAside aside;
+  const Ref<> module = monitoring();
+  if (module && take_tool_id(module.get())) return nullptr;
+  PyErr_Clear();
+  return "tool_id_taken";
+}
+
 const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept {
   const PendingAside aside;
   if (begin(callbacks)) return nullptr;
@@ -131,6 +140,11 @@ const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept {
 void stop_monitoring() noexcept {
   const PendingAside aside;
   end();
+}
+
+std::int64_t handler_offset(PyCodeObject* code, std::int64_t offset) noexcept {
+  const auto* instruction = reinterpret_cast<const std::uint8_t*>(code->co_code_adaptive) + offset;
+  return *instruction == PUSH_EXC_INFO ? offset + 2 : offset;
 }
 
 PyObject* disable() noexcept {

@@ -32,17 +32,23 @@ enum class MonitoredEvent : std::uint8_t {
 
 using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObject*);
 
-// Takes a tool id, registers the callbacks that are not nullptr and turns their events on. nullptr,
-// or why not. If it runs already, its events are changed.
+// Takes a tool id. nullptr, or why not.
+[[nodiscard]] const char* prepare_monitoring() noexcept;
+// Registers the callbacks that are not nullptr and turns their events on. nullptr, or why not. If
+// runs already, its events are changed.
 [[nodiscard]] const char* start_monitoring(const Vectorcall (&callbacks)[11]) noexcept;
 // Turns the events off and gives the tool id back.
 void stop_monitoring() noexcept;
+// Where a handler begins, from the offset of the instruction that tells of it, which has no line.
+[[nodiscard]] std::int64_t handler_offset(PyCodeObject* code, std::int64_t offset) noexcept;
 // sys.monitoring.DISABLE, to be returned by a callback.
 [[nodiscard]] PyObject* disable() noexcept;
 
 template <class Sink>
 class Monitoring {
  public:
+  // Before anything is written: nullptr, or why calls cannot be recorded.
+  static const char* prepare() noexcept { return prepare_monitoring(); }
   static const char* install(CallEvents events) noexcept {
     Vectorcall callbacks[] = {start,   resume,  thrown,  returned, yielded, unwound,
                               nullptr, nullptr, nullptr, nullptr,  nullptr};
@@ -57,6 +63,7 @@ class Monitoring {
     }
     return start_monitoring(callbacks);
   }
+  static bool is_gone() noexcept { return false; }
   static void remove() noexcept { stop_monitoring(); }
   static void meet_thread(PyThreadState*) noexcept {}
 
@@ -117,7 +124,9 @@ class Monitoring {
     return none();
   }
   static PyObject* handled(PyObject*, Args args, std::size_t, PyObject*) {
-    Sink::handled(innermost(calling_state()), args[2], PyLong_AsLongLong(args[1]));
+    auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
+    Sink::handled(innermost(calling_state()), args[2],
+                  handler_offset(code, PyLong_AsLongLong(args[1])));
     return none();
   }
 };

@@ -53,8 +53,7 @@ PyObject* resume_calls(PyObject*, PyObject*) {
 }
 
 PyObject* stop_calls(PyObject*, PyObject*) {
-  probes::stop_calls();
-  Py_RETURN_NONE;
+  return Py_BuildValue("z", probes::stop_calls());
 }
 
 PyObject* meet_tasks(PyObject*, PyObject* tasks) {

@@ -115,7 +115,7 @@ base::BytePool::Ref name_this_thread(PyObject* thread, base::BytePool::Ref befor
   return ref;
 }
 
-// Runs in the place of Thread._bootstrap_inner, which `original` is: a new thread is met and named
+// Runs in the place of Thread._bootstrap, which `original` is: a new thread is met and named
 // before it runs, its name is read once more when it has run, and its end is told before anybody
 // who joins it goes on. Adds no Python frame. A daemon thread that outlives the interpreter is
 // unwound through here, without the GIL: so nothing in this frame has a destructor.
@@ -127,7 +127,7 @@ PyObject* run_thread(PyObject* original, PyObject* thread) {
   return result;
 }
 
-PyMethodDef run_thread_definition = {"_bootstrap_inner", run_thread, METH_O, nullptr};
+PyMethodDef run_thread_definition = {"_bootstrap", run_thread, METH_O, nullptr};
 
 PyObject* make_thread_hook(PyObject*, PyObject* original) {
   const Ref<> function(PyCFunction_New(&run_thread_definition, original));

@@ -99,11 +99,11 @@ PyObject* recording_status(PyObject*, PyObject*) {
   Ref<> dropped = counts_by_reason(status.dropped);
   if (!dropped) return nullptr;
   const bool ended = status.reason != format::Reason::none;
-  return Py_BuildValue("{ss sz si sK sN sK sK}", "state",
-                       kStates[static_cast<std::size_t>(status.state)], "reason",
-                       ended ? format::reason_name(status.reason) : nullptr, "error", status.error,
-                       "recorded", status.recorded, "dropped", dropped.release(), "names_lost",
-                       status.names_lost, "bytes", status.bytes);
+  return Py_BuildValue(
+      "{ss sz si sK sN sK sK s(KK)}", "state", kStates[static_cast<std::size_t>(status.state)],
+      "reason", ended ? format::reason_name(status.reason) : nullptr, "error", status.error,
+      "recorded", status.recorded, "dropped", dropped.release(), "names_lost", status.names_lost,
+      "bytes", status.bytes, "start", status.start_ticks, status.start_monotonic);
 }
 
 PyObject* has_handler(PyObject*, PyObject* arg) {

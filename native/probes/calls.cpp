@@ -158,7 +158,9 @@ bool reopen(CallThread& self, const Frame* frame, const Frame* caller,
     cut_down(self, level);
     return true;
   }
-  if (!make_innermost(self, caller, Opening::told)) return false;
+  // Some sources tell while the frame is still there, others when it is gone.
+  const bool is_there = cpython::innermost(cpython::calling_state()) == frame;
+  if (!make_innermost(self, is_there ? frame : caller, Opening::told)) return false;
   const std::size_t depth = self.open.depth();
   if (find_near(self, frame) == depth && depth != 0) return true;
   if (!self.open.make_room(depth + 1)) return false;

@@ -55,6 +55,7 @@ CallsWanted now;
 std::uint32_t last_epoch = 0;
 bool started = false;
 bool paused = false;
+bool lost = false;               // events, since somebody has taken the source out
 std::uint32_t looking_away = 0;  // how many threads have asked for that
 
 template <class R>
@@ -80,6 +81,7 @@ bool is_on() noexcept {
 const char* turn_on() noexcept {
   const std::uint32_t recording = store::store().generation();
   if (recording == 0) return "off";
+  if (const char* reason = Source::prepare()) return reason;
   CallOptions& options = detail::call_options;
   options.recording = recording;
   tell<format::CallsOn>();
@@ -112,6 +114,11 @@ const char* settle() noexcept {
   return reason;
 }
 
+// Not where the C stack is low: it may run Python code to find out.
+void notice_loss() noexcept {
+  if (is_on() && Source::is_gone()) lost = true;
+}
+
 void Sink::look_away() noexcept {
   ++looking_away;
   settle();
@@ -132,13 +139,14 @@ const char* start_calls(CallsWanted wanted) noexcept {
   forget_tasks();
   detail::on_new_thread = Source::meet_thread;
   started = true;
-  paused = false;
+  paused = lost = false;
   const char* reason = settle();
   started = reason == nullptr;
   return reason;
 }
 
 void pause_calls() noexcept {
+  notice_loss();
   paused = true;
   settle();
 }
@@ -148,9 +156,11 @@ const char* resume_calls() noexcept {
   return settle();
 }
 
-void stop_calls() noexcept {
+const char* stop_calls() noexcept {
+  notice_loss();
   started = false;
   settle();
+  return lost ? "hook_replaced" : nullptr;
 }
 
 // Only this thread is left, and the recording is the parent's.

@@ -26,8 +26,8 @@ struct CallsWanted {
 [[nodiscard]] const char* start_calls(CallsWanted wanted) noexcept;
 void pause_calls() noexcept;
 [[nodiscard]] const char* resume_calls() noexcept;
-// Does not matter whether they are on.
-void stop_calls() noexcept;
+// Does not matter whether they are on. nullptr, or why calls are missing.
+const char* stop_calls() noexcept;
 
 // In a forked child.
 void forget_calls() noexcept;

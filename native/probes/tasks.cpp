@@ -23,8 +23,9 @@ PyTypeObject* awaited_types[3] = {};
 namespace {
 
 struct Known {
-  const void* task;  // only compared
+  const Frame* frame;  // of its coroutine; may be gone
   std::uint64_t id, parent, name;
+  stacks::CodeId code;  // of its coroutine, if that is recorded
   bool begun;
 };
 
@@ -36,12 +37,13 @@ struct Asyncio {
   PyObject* current_tasks = nullptr;  // and tasks by loop
   PyTypeObject* c_task = nullptr;     // either may be missing
   PyTypeObject* python_task = nullptr;
-  PyObject *get_name = nullptr, *get_coroutine = nullptr;  // of c_task
+  PyObject *get_name = nullptr, *get_coroutine = nullptr, *done = nullptr;  // of c_task
 };
 Asyncio asyncio;
-// By the frames of their coroutines, whose addresses are theirs as long as they live; who comes after
-// is met when it is made or begins. Guarded by the GIL, like the rest.
+// By their addresses, and those by the frames of their coroutines: both are theirs as long as they
+// live, and who comes after is met when it is made or begins.
 base::AddressMap<Known> known;
+base::AddressMap<const void*> tasks_by_frame;
 std::uint64_t last_id = 0;
 std::uint32_t unannounced = 0;  // tasks that began and that nobody had told of
 bool wrappers_watched = false;
@@ -72,7 +74,7 @@ void watch_function(PyObject* owner, const char* name) noexcept {
   }
 }
 
-// A task gets its name in create_task(), after the loop has made it: so on 3.11.
+// A task gets its name after the loop has made it: so on 3.11.
 bool names_tasks_late(PyObject* tasks) noexcept {
   const Ref<> function(attribute(tasks, "create_task"));
   if (!function || !PyFunction_Check(function.get())) return false;
@@ -83,10 +85,15 @@ bool names_tasks_late(PyObject* tasks) noexcept {
   return found == 1;
 }
 
+// The functions that call the loop's to make a task. What they return has been told of before, if
+// the loop is asyncio's own.
 void watch_wrappers(PyObject* tasks) noexcept {
   wrappers_watched = true;
   watch_function(tasks, "create_task");
   watch_function(tasks, "ensure_future");
+  const Ref<> groups = module("asyncio.taskgroups");
+  const Ref<> group(attribute(groups.get(), "TaskGroup"));
+  watch_function(group.get(), "create_task");
 }
 
 // Nothing is imported: a program that has not imported asyncio has no tasks.
@@ -105,6 +112,7 @@ bool find_asyncio() noexcept {
   auto* c_task = reinterpret_cast<PyObject*>(asyncio.c_task);
   asyncio.get_name = attribute(c_task, "get_name");
   asyncio.get_coroutine = attribute(c_task, "get_coro");
+  asyncio.done = attribute(c_task, "done");
   detail::awaited_types[0] = asyncio.c_task;
   detail::awaited_types[1] = asyncio.python_task;
   detail::awaited_types[2] = as_type(attribute(tasks.get(), "_GatheringFuture"));
@@ -132,8 +140,15 @@ Ref<> name_of_task(PyObject* task) noexcept {
   if (!is_c_task(task)) return own_attribute(task, "_name");
   return Ref<>(asyncio.get_name ? PyObject_CallOneArg(asyncio.get_name, task) : nullptr);
 }
+bool is_done(PyObject* c_task) noexcept {
+  const Ref<> done(asyncio.done ? PyObject_CallOneArg(asyncio.done, c_task) : nullptr);
+  return done.get() != Py_False;
+}
+
+// Of one that is not done: get_coro() of 3.12.1 crashes for eager ones that are.
 Ref<> coroutine_of(PyObject* task) noexcept {
   if (!is_c_task(task)) return own_attribute(task, "_coro");
+  if (is_done(task)) return {};
   return Ref<>(asyncio.get_coroutine ? PyObject_CallOneArg(asyncio.get_coroutine, task) : nullptr);
 }
 
@@ -149,15 +164,16 @@ Ref<> current_task() noexcept {
   return Ref<>::borrow(PyDict_GetItem(asyncio.current_tasks, loop.get()));
 }
 
-const Frame* frame_of_task(PyObject* task) noexcept {
-  const Ref<> coroutine = coroutine_of(task);
-  return coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
+std::uint64_t id_of_task(PyObject* task) noexcept {
+  const Known* one = task != nullptr ? known.find(task) : nullptr;
+  return one != nullptr ? one->id : 0;
 }
 
-std::uint64_t id_of_task(PyObject* task) noexcept {
-  const Frame* frame = task != nullptr && is_task(task) ? frame_of_task(task) : nullptr;
-  const Known* one = frame != nullptr ? known.find(frame) : nullptr;
-  return one != nullptr ? one->id : 0;
+// The task whose coroutine has this frame.
+Known* task_of(const Frame* frame) noexcept {
+  const void* const* task = tasks_by_frame.find(frame);
+  Known* one = task != nullptr ? known.find(*task) : nullptr;
+  return one != nullptr && one->frame == frame ? one : nullptr;
 }
 
 std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
@@ -165,39 +181,50 @@ std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
   return name && PyUnicode_Check(name.get()) ? name_of(recording, name.get()) : 0;
 }
 
-void tell(std::uint32_t recording, const Frame* frame, const Known& task) noexcept {
-  PyCodeObject* code = cpython::code_of(cpython::executable(frame));
-  const stacks::CodeEntry* entry = decided_entry(code, recording);
-  const stacks::CodeId code_id = is_recorded(entry, recording) ? id_of(entry) : 0;
+void tell(const Known& task) noexcept {
   const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
     return format::Task::encode(out, deltas, base::ticks(), task.id, task.parent, task.name,
-                                code_id, reinterpret_cast<std::uintptr_t>(frame) >> 4);
+                                task.code, reinterpret_cast<std::uintptr_t>(task.frame) >> 4);
   };
   store::store().write_metadata(format::kLongestCompact, encode);
 }
 
 void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begun,
           std::uint64_t parent) noexcept {
-  const std::uint64_t name = name_id_of(recording, task);
-  Known* one = known.put(frame);
-  if (one == nullptr) return;
-  *one = {task, ++last_id, parent, name, begun};
-  tell(recording, frame, *one);
+  const stacks::CodeEntry* entry =
+      decided_entry(cpython::code_of(cpython::executable(frame)), recording);
+  const stacks::CodeId code = is_recorded(entry, recording) ? id_of(entry) : 0;
+  const Known one = {frame, ++last_id, parent, name_id_of(recording, task), code, begun};
+  Known* place = known.put(task);
+  const void** by_frame = tasks_by_frame.put(frame);
+  if (place == nullptr || by_frame == nullptr) return;
+  *place = one;
+  *by_frame = task;
+  tell(one);
 }
 
 // A task is made in one function and may get its name in the one that called that.
-void meet_again(std::uint32_t recording, PyObject* task, const Frame* frame, Known& one) noexcept {
+void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
   const std::uint64_t name = name_id_of(recording, task);
   if (name == one.name) return;
   one.name = name;
-  tell(recording, frame, one);
+  tell(one);
+}
+
+// Is a task that a function returns the one that is known at its address? It is if it is eager: then
+// its coroutine has begun, or has run to its end and is gone. And if it has not begun, but only where
+// tasks are told of twice. Else it is a new one where another has died, perhaps with its coroutine
+// where the other's was.
+bool is_same(const Known& one, const Frame* frame) noexcept {
+  if (frame == nullptr) return true;
+  return one.frame == frame && (one.begun ? cpython::has_begun(frame) : wrappers_watched);
 }
 
 // The task that was running when this coroutine began, for one that begins inside another.
 std::uint64_t enclosing_task(const Frame* frame) noexcept {
   for (; frame != nullptr; frame = cpython::previous(frame)) {
     if (cpython::hidden(frame) || !cpython::is_generator(frame)) continue;
-    if (const Known* one = known.find(frame)) return one->id;
+    if (const Known* one = task_of(frame)) return one->id;
   }
   return 0;
 }
@@ -206,6 +233,7 @@ std::uint64_t enclosing_task(const Frame* frame) noexcept {
 
 void forget_tasks() noexcept {
   known.clear();
+  tasks_by_frame.clear();
   last_id = 0;
   unannounced = 0;
 }
@@ -213,60 +241,59 @@ void forget_tasks() noexcept {
 void found(std::uint32_t recording, PyObject* task) noexcept {
   if (!find_asyncio() || !is_task(task)) return;
   const PendingAside aside;
-  const Frame* frame = frame_of_task(task);
+  const Ref<> coroutine = coroutine_of(task);
+  const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
   if (frame == nullptr || cpython::executable(frame) == 0) return;
   meet(recording, task, frame, cpython::has_begun(frame), 0);
 }
 
 void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* caller) noexcept {
-  if (Known* one = known.find(frame); one != nullptr && !one->begun) {
+  if (Known* one = task_of(frame); one != nullptr && !one->begun) {
     one->begun = true;
     return;
   }
   if (!find_asyncio()) return;
   const PendingAside aside;
   const Ref<> task = current_task();
-  if (!task || !is_task(task.get()) || frame_of_task(task.get()) != frame) return;
+  if (!task || !is_task(task.get())) return;
+  const Ref<> coroutine = coroutine_of(task.get());
+  if (!coroutine || cpython::frame_of_generator(coroutine.get()) != frame) return;
   const std::uint64_t parent = enclosing_task(caller);
   meet(recording, task.get(), frame, true, parent);
-  // The first is the loop's main task, or the first to begin after a start. If there are more, and
-  // they are no eager ones, this loop makes its tasks in another way than asyncio's own.
+  // The first is a loop's main task, and eager ones have a parent. If there are more, this loop makes
+  // its tasks in another way than asyncio's own.
   if (parent == 0 && ++unannounced == 3) watch_wrappers(module("asyncio.tasks").get());
 }
 
 void maybe_made(std::uint32_t recording, PyObject* value) noexcept {
   if (value == nullptr || !find_asyncio() || !is_task(value)) return;
   const PendingAside aside;
-  const Frame* frame = frame_of_task(value);
-  if (frame == nullptr || cpython::executable(frame) == 0) return;
+  const Ref<> coroutine = coroutine_of(value);
+  const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
+  Known* one = known.find(value);
+  if (one != nullptr && is_same(*one, frame)) return meet_again(recording, value, *one);
+  if (frame == nullptr) return;
   const Ref<> parent = current_task();
-  const std::uint64_t parent_id = id_of_task(parent.get());
-  Known* one = known.find(frame);
-  // The same, or one that has come to the place of another? An eager one has begun already; one that
-  // has not is told of twice only where the wrappers are watched.
-  const bool again = one != nullptr && one->task == value &&
-                     (one->begun ? cpython::has_begun(frame) : wrappers_watched);
-  if (again) return meet_again(recording, value, frame, *one);
-  meet(recording, value, frame, cpython::has_begun(frame), parent_id);
+  meet(recording, value, frame, false, id_of_task(parent.get()));
 }
 
 void maybe_awaits(std::uint32_t recording, const Frame* frame, PyObject* value) noexcept {
-  const Known* one = known.find(frame);
+  const Known* one = task_of(frame);
   if (one == nullptr) return;
   const PendingAside aside;
   const std::uint64_t id = one->id;
-  const auto tell_one = [&](PyObject* awaited) {
+  const auto tell = [&](PyObject* awaited) {
     const std::uint64_t other = id_of_task(awaited);
     if (other == 0) return;
     store::write<format::Awaits>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
       return format::Awaits::encode(cursor.next(), cursor.deltas, now, id, other);
     });
   };
-  if (is_task(value)) return tell_one(value);
+  if (is_task(value)) return tell(value);
   const Ref<> children = own_attribute(value, "_children");
   if (!children || !PyList_Check(children.get())) return;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(children.get()); ++i) {
-    tell_one(PyList_GET_ITEM(children.get(), i));
+    tell(PyList_GET_ITEM(children.get(), i));
   }
 }
 

@@ -56,7 +56,7 @@ Activation Generators::enter(Slot& slot, std::uint64_t time) const noexcept {
 }
 
 // What was said of the number while the instance before this one was still seen is not about this
-// one.
+// one. Threads are read one after the other: what was read before may have happened later.
 std::uint64_t Generators::task_of(const Slot& slot, std::uint64_t time) const noexcept {
   const auto begin = runs_.begin() + slot.runs;
   const auto after =
@@ -64,7 +64,8 @@ std::uint64_t Generators::task_of(const Slot& slot, std::uint64_t time) const no
                        [](std::uint64_t t, const TaskRun& run) { return t < run.time; });
   if (after == begin) return 0;
   const TaskRun& newest = *(after - 1);
-  return slot.has_before && newest.time <= slot.before ? 0 : newest.task;
+  const bool had_before = slot.has_before && slot.before <= time;
+  return had_before && newest.time <= slot.before ? 0 : newest.task;
 }
 
 void Generators::leave(std::uint64_t generator, std::uint64_t instance, std::uint64_t time,

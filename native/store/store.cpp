@@ -198,6 +198,8 @@ Status Store::status() noexcept {
   status.state = state_;
   status.reason = header_->reason;
   status.error = header_->error;
+  status.start_ticks = header_->start_ticks;
+  status.start_monotonic = header_->start_monotonic;
   status.recorded = sealed_events_;
   if (state_ != State::idle) {
     cursors_.for_each(last_generation_, [&](Cursor& cursor) {

@@ -44,7 +44,8 @@ struct Status {
   std::uint64_t recorded;
   std::array<std::uint64_t, format::kReasons> dropped;
   std::uint64_t names_lost;
-  std::uint64_t bytes;  // of the file
+  std::uint64_t bytes;                         // of the file
+  std::uint64_t start_ticks, start_monotonic;  // when it began
 };
 
 class Store {

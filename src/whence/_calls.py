@@ -39,7 +39,9 @@ class NativeCalls(tracers.CallTracer):
         return reason
 
     def stop(self) -> None:
-        _core.stop_calls()
+        reason = _core.stop_calls()
+        if reason is not None:
+            _core.tell("calls", reason)
 
     def pause(self) -> None:
         _core.pause_calls()

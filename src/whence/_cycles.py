@@ -2,7 +2,7 @@
 
 import os
 
-from whence import _core
+from whence import _core, _process
 from whence._schedule import Action
 
 TYPE_CHECKING = False
@@ -35,6 +35,8 @@ class Cycles:
         if self._action is Action.SAVE:
             self._action = Action.NONE
             recorder._finish_cycle()  # noqa: SLF001
+            if _process.current is not recorder:
+                return  # whoever was told of the cycle has stopped it
         self._turn_to(recorder, self._schedule(self._step))
 
     def end(self, recorder: "record") -> None:

@@ -13,8 +13,8 @@ class Enters:
     """When which thing was entered, in ticks of the recorder's clock."""
 
     def __init__(self) -> None:
-        self._begun = _core.read_clocks()
-        self._ended = self._begun
+        self._begun: tuple[int, int] = _core.recording_status()["start"]
+        self._ended: tuple[int, int] = self._begun
         self.enters: list[Enter] = []
 
     def enter(self, key: int) -> None:

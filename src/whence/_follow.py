@@ -61,8 +61,8 @@ def start_by_environment() -> None:
     try:
         arguments = json.loads(text)
         beside = arguments.pop("beside")
-    except (ValueError, KeyError, AttributeError):
-        return
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return  # that is not what we have put there
     _start(beside, arguments)
 
 

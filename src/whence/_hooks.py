@@ -27,10 +27,10 @@ def ignore_gc() -> None:
 def watch_threads() -> None:
     """Meet and name the threads that run, and each new one before it does."""
     global _thread_hook, _thread_original
-    if threading.Thread.__dict__.get("_bootstrap_inner") is not _thread_hook:
-        _thread_original = threading.Thread.__dict__["_bootstrap_inner"]
+    if threading.Thread.__dict__.get("_bootstrap") is not _thread_hook:
+        _thread_original = threading.Thread.__dict__["_bootstrap"]
         _thread_hook = _core.make_thread_hook(_thread_original)
-        threading.Thread._bootstrap_inner = _thread_hook  # type: ignore[attr-defined]  # noqa: SLF001
+        threading.Thread._bootstrap = _thread_hook  # type: ignore[attr-defined]  # noqa: SLF001
     _names.clear()
     name_threads()
 
@@ -39,8 +39,8 @@ def ignore_threads() -> None:
     """Take the hook out, if it is still ours, and tell names that have changed."""
     if _thread_hook is None:
         return
-    if threading.Thread.__dict__.get("_bootstrap_inner") is _thread_hook:
-        threading.Thread._bootstrap_inner = _thread_original  # type: ignore[attr-defined]  # noqa: SLF001
+    if threading.Thread.__dict__.get("_bootstrap") is _thread_hook:
+        threading.Thread._bootstrap = _thread_original  # type: ignore[attr-defined]  # noqa: SLF001
     name_threads()
 
 

@@ -1,6 +1,7 @@
 """``whence.record``: the recording that this process makes of itself."""
 
 import os
+import sys
 
 from whence import _process
 from whence._options import Options
@@ -88,16 +89,20 @@ class record:  # noqa: N801
     def start(self) -> "Self":
         """Begin to record.
 
-        Raises ``RuntimeError`` if this process records already, and ``OSError`` for a
-        path that cannot be used. If the machine is out of something, the program goes
-        on, and ``reason`` says what.
+        Raises ``RuntimeError`` if this process records already, or is past the
+        functions of ``atexit``, and ``OSError`` for a path that cannot be used. If the
+        machine is out of something, the program goes on, and ``reason`` says what.
         """
         _process.detach_if_forked()
+        if sys.is_finalizing():
+            message = "the interpreter is shutting down: nothing can be recorded now"
+            raise RuntimeError(message)
         with _process.lock:
             if _process.current is not None:
                 where = _process.current.path
                 message = f"already recording to {where}; stop() that first"
                 raise RuntimeError(message)
+            _process.watch()
             if self._cycles is not None:
                 _process.current = self
                 self._cycles.begin(self)
@@ -111,39 +116,42 @@ class record:  # noqa: N801
         with _process.lock:
             if _process.current is not self:
                 return
-            if self._cycles is not None:
-                self._cycles.end(self)
-            self._end()
+            try:
+                if self._cycles is not None:
+                    self._cycles.end(self)
+            finally:
+                self._end()
 
     def pause(self) -> None:
         """Record no calls and collections until ``resume()``; what is open ends."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is self and self._session is not None:
-                self._session.pause()
+            if (session := self._running()) is not None:
+                session.pause()
 
     def resume(self) -> None:
         """Go on after ``pause()``; what is open then, begins."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is self and self._session is not None:
-                self._session.resume()
+            if (session := self._running()) is not None:
+                session.resume()
 
     def step(self) -> None:
         """Tell that a step of the program is over: see ``whence.schedule``."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is self and self._cycles is not None:
+            going = _process.current is self and not sys.is_finalizing()
+            if going and self._cycles is not None:
                 self._cycles.step(self)
 
     def dump(self, path: "Path", *, overwrite: bool = False) -> None:
         """Write a copy of what the recording holds now; it goes on meanwhile."""
         _process.detach_if_forked()
         with _process.lock:
-            if _process.current is not self or self._session is None:
+            if (session := self._running()) is None:
                 message = "there is nothing to dump: this recording is not running"
                 raise RuntimeError(message)
-            self._session.dump(os.fsdecode(path), overwrite=overwrite)
+            session.dump(os.fsdecode(path), overwrite=overwrite)
 
     @property
     def path(self) -> str | None:
@@ -156,8 +164,7 @@ class record:  # noqa: N801
 
         With a schedule, ``"waiting"`` for a step that is recorded.
         """
-        mine = _process.current is self
-        if mine and (self._session is None or not self._session.running):
+        if _process.current is self and self._running() is None:
             return "waiting"
         state = str(self._status().get("state", "idle"))
         paused = self._session is not None and self._session.paused
@@ -213,6 +220,11 @@ class record:  # noqa: N801
 
     def _status(self) -> "dict[str, Any]":
         return {} if self._session is None else self._session.status()
+
+    def _running(self) -> Session | None:
+        """Return the session, unless it is over or has not begun."""
+        session = self._session if _process.current is self else None
+        return session if session is not None and session.running else None
 
     def _begin(self, path: str | None) -> None:
         """Begin a session. One that failed for lack of something is not current."""

@@ -197,6 +197,16 @@ class Recording:
 
         return Events(self._path, "calls", self._reader.calls, Call._make)
 
+    def shorten(self, filename: str) -> str:
+        """Return a file's name below the folder that the program imported it from."""
+        longest = number = 0
+        while folder := self._reader.info(f"import_path_{number}"):
+            number += 1
+            start = folder.rstrip("/") + "/"
+            if filename.startswith(start):
+                longest = max(longest, len(start))
+        return filename[longest:]
+
     @property
     def exceptions(self) -> Events[ExceptionEvent]:
         """Where exceptions were raised and handled."""

@@ -30,6 +30,7 @@ class Session:
         self._status: dict[str, Any] | None = None  # once it has ended
         self._tracer = options.make_tracer()
         self._enters: Enters | None = None
+        self._hooks: Any = None  # the module, once begun: later nothing is imported
         self.paused = False
         self.events: list[Any] = []
         self.path = ""
@@ -68,7 +69,7 @@ class Session:
 
     def dump(self, path: str, *, overwrite: bool) -> None:
         _core.dump_recording(os.fsencode(path), overwrite)
-        if self._options.pack:
+        if self._options.pack and not sys.is_finalizing():
             _pack_path(path)
 
     def end(self, *, discard: bool = False) -> None:
@@ -129,6 +130,7 @@ class Session:
             "implementation": sys.implementation.name,
             "whence": whence.__version__,
             "platform": f"{sys.platform}-{os.uname().machine}",
+            **_import_path(),
         }
         for key, value in facts.items():
             _core.tell(key, value.encode("utf-8", "replace").decode())
@@ -137,7 +139,7 @@ class Session:
         """Put calls in last, so that none of what is done here is recorded."""
         from whence import _hooks  # noqa: PLC0415
 
-        _process.watch()
+        self._hooks = _hooks
         self._watch_gc(on=True)
         _hooks.watch_threads()
         if self._options.triggers:
@@ -149,11 +151,11 @@ class Session:
 
     def _take_hooks_out(self) -> None:
         self._tracer.stop()
-        from whence import _hooks  # noqa: PLC0415
-
+        if self._hooks is None:
+            return
         if self._options.triggers:
             self._options.triggers.take_out()
-        _hooks.ignore_threads()
+        self._hooks.ignore_threads()
         self._watch_gc(on=False)
 
     def _collect_events(self) -> None:
@@ -163,12 +165,10 @@ class Session:
             self.events = list(self._tracer.events(enters.enters, enters.time, end))
 
     def _watch_gc(self, *, on: bool) -> None:
-        from whence import _hooks  # noqa: PLC0415
-
         if not on:
-            _hooks.ignore_gc()
+            self._hooks.ignore_gc()
         elif self._options.gc:
-            _hooks.watch_gc()
+            self._hooks.watch_gc()
         self._tracer.watch_gc(on and self._options.gc)
 
     def _dump_by_itself(self, why: str) -> None:
@@ -195,15 +195,23 @@ class Session:
 
     def _finish(self, file: int) -> None:
         """Pack what is closed now: the recording, and the copies that it made."""
+        pack = self._options.pack and not sys.is_finalizing()
         try:
-            if self._options.pack:
+            if pack:
                 for path in filter(None, self._dumps):
                     _pack_path(path)
-            if self._options.pack and file >= 0:
+            if pack and file >= 0:
                 _pack(file, self.path, self._options.keep)
         finally:
             if file >= 0:
                 os.close(file)
+
+
+def _import_path() -> dict[str, str]:
+    """Return the folders that modules are found in, for shorter names of files."""
+    texts = [folder for folder in sys.path if isinstance(folder, str)]
+    folders = dict.fromkeys(map(os.path.abspath, texts))
+    return {f"import_path_{n}": str(folder) for n, folder in enumerate(folders)}
 
 
 def _default_path(number: int) -> str:

@@ -97,7 +97,7 @@ def test_a_child_that_goes_on_after_fork_records_nothing_and_leaves_no_hooks(tmp
     outcome = runner.run(
         f"""
         import gc, os, sys, threading, whence
-        original = threading.Thread._bootstrap_inner
+        original = threading.Thread._bootstrap
         triggers = ["exception", "SIGUSR2"]
         recorder = whence.record({str(path)!r}, dump_on=triggers, calls=False)
         hook = sys.excepthook
@@ -105,7 +105,7 @@ def test_a_child_that_goes_on_after_fork_records_nothing_and_leaves_no_hooks(tmp
             whence.mark("before")
             child = os.fork()
             if child == 0:
-                assert threading.Thread._bootstrap_inner is original
+                assert threading.Thread._bootstrap is original
                 assert sys.excepthook is hook
                 assert not any("whence" in repr(c) for c in gc.callbacks)
                 whence.mark("in the child")

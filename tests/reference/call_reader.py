@@ -217,7 +217,8 @@ class Calls:
         seen[-1] = (seen[-1][0], max(seen[-1][1], thread.now))
         runs = [run for run in self.runs if run[5] == generator]
         runs = sorted((run for run in runs if run[0] <= thread.now), key=lambda r: r[0])
-        if runs and len(seen) > 1 and runs[-1][0] <= seen[-2][1]:
+        # Another thread's, which was read before, may have happened later.
+        if runs and len(seen) > 1 and runs[-1][0] <= seen[-2][1] <= thread.now:
             runs = []
         self.enter(
             thread,

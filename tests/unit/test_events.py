@@ -352,12 +352,12 @@ class TestThreads:
             thread.start()
             thread.join()
 
-        before = threading.Thread._bootstrap_inner
+        before = threading.Thread._bootstrap
         program()
         recorded(program)
         first, second = ([f.name for f in stack.frames] for stack in stacks)
         assert first == second
-        assert threading.Thread._bootstrap_inner is before
+        assert threading.Thread._bootstrap is before
 
     def test_that_write_after_their_end_are_the_same(self, recorded):
         class Late:
@@ -403,18 +403,18 @@ class TestThreads:
         assert recording.info.size < 10 * 2**20
 
     def test_a_hook_that_somebody_else_has_put_in_stays(self, recorded, monkeypatch):
-        inner = threading.Thread._bootstrap_inner
+        inner = threading.Thread._bootstrap
 
         def program():
-            ours = threading.Thread._bootstrap_inner
+            ours = threading.Thread._bootstrap
 
             def theirs(self):
                 return ours(self)
 
-            monkeypatch.setattr(threading.Thread, "_bootstrap_inner", theirs)
+            monkeypatch.setattr(threading.Thread, "_bootstrap", theirs)
 
         recorded(program)
-        assert threading.Thread._bootstrap_inner is not inner
+        assert threading.Thread._bootstrap is not inner
         done = []
         thread = threading.Thread(target=done.append, args=[1])
         thread.start()
