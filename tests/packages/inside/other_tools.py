@@ -4,7 +4,7 @@ Each has `start`, `stop` and, at the end, `found`: what it has to tell about the
 of the package under test (WHENCE_WATCHED), in a form that two runs can be compared by.
 """
 
-import inspect
+import json
 import os
 import sys
 import sysconfig
@@ -25,9 +25,7 @@ class Whence:
         import whence
 
         path = self._folder / f"{len(self._found)}.whence"
-        options = {}
-        if "calls" in inspect.signature(whence.record).parameters:
-            options["calls"] = True
+        options = json.loads(os.environ.get("WHENCE_OPTIONS", '{"calls": true}'))
         self._recorder = whence.record(path, **options).start()
 
     def stop(self):
