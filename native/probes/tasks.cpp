@@ -248,14 +248,15 @@ void found(std::uint32_t recording, PyObject* task) noexcept {
 }
 
 void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* caller) noexcept {
-  if (Known* one = task_of(frame); one != nullptr && !one->begun) {
-    one->begun = true;
-    return;
-  }
   if (!find_asyncio()) return;
   const PendingAside aside;
   const Ref<> task = current_task();
   if (!task || !is_task(task.get())) return;
+  Known* one = task_of(frame);
+  if (one != nullptr && !one->begun && one == known.find(task.get())) {
+    one->begun = true;
+    return meet_again(recording, task.get(), *one);  // it may have got another name
+  }
   const Ref<> coroutine = coroutine_of(task.get());
   if (!coroutine || cpython::frame_of_generator(coroutine.get()) != frame) return;
   const std::uint64_t parent = enclosing_task(caller);
