@@ -148,8 +148,10 @@ template <class R>
 [[nodiscard, gnu::always_inline]] inline bool begins_coroutine(const cpython::Frame* frame,
                                                                const PyCodeObject* code,
                                                                cpython::Entered how) noexcept {
-  return how == cpython::Entered::call && cpython::is_generator(frame) &&
-         (code->co_flags & CO_COROUTINE) != 0;
+  if (how == cpython::Entered::resume || !cpython::is_generator(frame)) return false;
+  if ((code->co_flags & CO_COROUTINE) == 0) return false;
+  // A task that is cancelled before it ran: its end is all that there is of it.
+  return how == cpython::Entered::call || !cpython::has_begun(frame);
 }
 
 // False: this code is not recorded.
