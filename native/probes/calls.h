@@ -159,8 +159,10 @@ template <class R>
                                                           const cpython::Frame* caller,
                                                           const PyCodeObject* code,
                                                           cpython::Entered how) noexcept {
-  return how == cpython::Entered::call && cpython::is_generator(frame) &&
-         is_outermost(code, caller);
+  if (how == cpython::Entered::resume || !cpython::is_generator(frame)) return false;
+  // A task that is cancelled before it ran is thrown into: that is all that there is of it.
+  if (how == cpython::Entered::thrown && cpython::has_begun(frame)) return false;
+  return is_outermost(code, caller);
 }
 
 [[nodiscard, gnu::always_inline]] inline bool awaits_task(const cpython::Frame* caller,

@@ -211,10 +211,10 @@ void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
   tell(one);
 }
 
-// Is a task that a function returns the one that is known at its address? It is if it is eager: then
-// its coroutine has begun, or has run to its end and is gone. And if it has not begun, but only where
-// tasks are told of twice. Else it is a new one where another has died, perhaps with its coroutine
-// where the other's was.
+// Is a task that a function returns the one that is known at its address? It is if it is eager:
+// then its coroutine has begun, or has run to its end and is gone. And if it has not begun, but
+// only where tasks are told of twice. Else it is a new one where another has died, perhaps with its
+// coroutine where the other's was.
 bool is_same(const Known& one, const Frame* frame) noexcept {
   if (frame == nullptr) return true;
   return one.frame == frame && (one.begun ? cpython::has_begun(frame) : wrappers_watched);
@@ -261,8 +261,8 @@ void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* 
   if (!coroutine || cpython::frame_of_generator(coroutine.get()) != frame) return;
   const std::uint64_t parent = enclosing_task(caller);
   meet(recording, task.get(), frame, true, parent);
-  // The first is a loop's main task, and eager ones have a parent. If there are more, this loop makes
-  // its tasks in another way than asyncio's own.
+  // The first is a loop's main task, and eager ones have a parent. If there are more, this loop
+  // makes its tasks in another way than asyncio's own.
   if (parent == 0 && ++unannounced == 3) watch_wrappers(module("asyncio.tasks").get());
 }
 

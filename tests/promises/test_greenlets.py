@@ -2,12 +2,11 @@
 
 import sys
 
+import greenlet
 import pytest
 
 import whence
 from harness import runner, traced
-
-greenlet = pytest.importorskip("greenlet")
 
 
 @pytest.fixture

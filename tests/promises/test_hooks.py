@@ -272,7 +272,6 @@ print(lines, len(calls))
 def test_coverage(tmp_path, core, order):
     if core == "sysmon" and not MONITORING:
         pytest.skip("it has no sys.monitoring")
-    pytest.importorskip("coverage")
     env = {"COVERAGE_CORE": core}
     outcome = runner.run(COVERAGE, order, str(tmp_path), env=env)
     assert outcome == runner.Outcome(0, "[2, 3, 5, 7, 8, 9, 10] 100\n", "")

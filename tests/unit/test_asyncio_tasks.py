@@ -184,6 +184,26 @@ def test_tasks_that_are_cancelled_and_that_fail(path, run):
     assert {c.left for c in thrown} == {"unwind"}
 
 
+def test_tasks_that_are_cancelled_before_they_ran(path, run):
+    async def main():
+        for number in range(5):
+            task = asyncio.create_task(pause(9), name=f"cancelled {number}")
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            del task  # so that the next one may lie where it was
+            await asyncio.create_task(work(), name=f"runs {number}")
+
+    found = traced.record(path, run(main))
+    assert sorted(names_of(found, "leaf")) == sorted(
+        f"runs {n // 2}" for n in range(10)
+    )
+    names = [t.name for t in found.tasks]
+    assert [n for n in names if n.startswith("cancelled")] == [
+        f"cancelled {number}" for number in range(5)
+    ]
+
+
 def test_names_that_are_given_late_and_names_of_their_own(path, run):
     names = []
 
