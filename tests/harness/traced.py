@@ -1,5 +1,6 @@
 """A recording of the calls of one function, read back into lists."""
 
+from threading import get_native_id
 from typing import Any, NamedTuple
 
 import whence
@@ -29,6 +30,14 @@ class Traced(NamedTuple):
     def one(self, function):
         (call,) = self.of(function)
         return call
+
+    def here(self):
+        """Return the same with the calls of this thread alone.
+
+        Other tests may have left threads behind, whose frames are open.
+        """
+        own = {t.id for t in self.threads if t.os_id == get_native_id()}
+        return self._replace(calls=[c for c in self.calls if c.thread in own])
 
     def parent(self, call):
         """Return the call around a call."""

@@ -174,7 +174,7 @@ def test_67_calls_returns_c_calls_c_returns_and_c_exceptions(path):
         except ValueError:
             return time.monotonic_ns()
 
-    found = traced.record(path, run, c_calls=True)
+    found = traced.record(path, run, c_calls=True).here()
     outer = found.one("run")
     inside = [c for c in found.calls if c.parent == outer.number]
     assert [(c.function.rpartition(".")[2], c.left) for c in inside] == [
@@ -361,7 +361,7 @@ def test_77_events_are_numbered_from_1_and_know_the_one_around_them(path):
             with whence.span("Model", instance=number):
                 leaf()
 
-    found = traced.record(path, run)
+    found = traced.record(path, run).here()
     by_start = sorted(found.calls, key=lambda call: call.number)
     assert [c.number for c in by_start] == list(range(1, len(by_start) + 1))
     assert [c.start for c in by_start] == sorted(c.start for c in by_start)
@@ -456,7 +456,7 @@ def test_81_pause_and_resume_keep_nesting_valid(path):
             dive(4, recorder.resume)
             leaf()
 
-    found = traced.record(path, run)
+    found = traced.record(path, run).here()
     assert found.count("leaf") == 4
     assert found.of("hidden") == []
     entered = [c.entered for c in found.of("dive")]

@@ -265,7 +265,7 @@ def test_c_calls_have_names_and_nest(path):
         with contextlib.suppress(ValueError):
             [].index(1)
 
-    found = traced.record(path, run, c_calls=True)
+    found = traced.record(path, run, c_calls=True).here()
     outer = found.one("run")
     inside = [c for c in found.calls if c.parent == outer.number and not c.filename]
     assert [c.function for c in inside][:4] == [
