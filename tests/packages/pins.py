@@ -11,6 +11,7 @@ class Suite:
     sha256: str  # of the sdist
     watched: tuple[str, ...]  # the packages it installs
     least: int  # tests that pass, so that an empty run is no success
+    chance: tuple[str, ...] = ()  # tests left out, as they pass or fail by chance
 
 
 SUITES = {
@@ -19,6 +20,8 @@ SUITES = {
         "d03ceb89cb322a8fd706d4fb91940737b6642aa36998fe130a9bc96c985eff32",
         ("attr", "attrs"),
         1_300,
+        # Compares the addresses of two objects that do not live at the same time.
+        ("tests/test_functional.py::TestFunctional::test_unsafe_hash_false_eq_false",),
     ),
     "click": Suite(
         "8.5.1",

@@ -56,6 +56,7 @@ class Suites:
         command = [environment.python(), "-X", "faulthandler", "-m", "pytest", "-q"]
         command += ["-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain"]
         command += ["-p", "recorded_suite", f"--basetemp={folder / 'tests'}", *only]
+        command += [f"--deselect={test}" for test in pins.SUITES[name].chance]
         done = runner.run_command(
             command,
             timeout=MOST_SECONDS,
