@@ -70,14 +70,13 @@ bool take_tool_id(PyObject* module) noexcept {
   return tool_id >= 0;
 }
 
-bool register_callback(PyObject* module, std::size_t event, Vectorcall function, long bit) {
+bool register_callback(PyObject* module, Vectorcall function, long bit) {
   Ref<> callback = Ref<>::borrow(Py_None);
   if (function != nullptr) {
     callback = Ref<>(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(callback_type), 0));
     if (!callback) return false;
     reinterpret_cast<Callback*>(callback.get())->call = function;
   }
-  static_cast<void>(event);
   return call_method(module, "register_callback", "ilO", tool_id, bit, callback.get());
 }
 
@@ -93,7 +92,7 @@ bool begin(const Vectorcall (&callbacks)[kEvents]) noexcept {
   long wanted = 0;
   for (std::size_t event = 0; event < kEvents; ++event) {
     const long bit = event_bit(module.get(), event);
-    if (bit < 0 || !register_callback(module.get(), event, callbacks[event], bit)) return false;
+    if (bit < 0 || !register_callback(module.get(), callbacks[event], bit)) return false;
     // C_RETURN and C_RAISE come with CALL.
     if (callbacks[event] != nullptr &&
         event != static_cast<std::size_t>(MonitoredEvent::c_return) &&
@@ -112,7 +111,7 @@ void end() noexcept {
   call_method(module.get(), "set_events", "il", tool_id, 0L);
   for (std::size_t event = 0; event < kEvents; ++event) {
     const long bit = event_bit(module.get(), event);
-    if (bit >= 0) register_callback(module.get(), event, nullptr, bit);
+    if (bit >= 0) register_callback(module.get(), nullptr, bit);
   }
   call_method(module.get(), "free_tool_id", "i", tool_id);
   tool_id = -1;

@@ -2,8 +2,6 @@
 // and frames that have come or gone unseen.
 #include "probes/calls.h"
 
-#include <cstring>
-
 #include "cpython/thread.h"
 #include "format/records/frames.h"
 #include "probes/call_frames.h"
@@ -43,11 +41,11 @@ struct ThreadOwner {
 
 bool meet_thread(CallThread& self) noexcept {
   if (self.ended) return false;
-  if (self.epoch != 0) return true;
+  if (self.met) return true;
   thread_local ThreadOwner owner;
   static_cast<void>(&owner);
-  self.stack.prepare();
-  return self.open.make_room(1);
+  self.stack.prepare();  // once: later the thread may be on another stack than its own
+  return self.met = self.open.make_room(1);
 }
 
 // Depth counts from the frames that were open when the recording met the thread.

@@ -38,6 +38,7 @@ struct CallThread {
   OpenFrames open;
   std::uint32_t epoch = 0;                  // the stretch of recording that `open` is of
   std::size_t standing = 0;                 // how many frames were open when that began
+  bool met = false;                         // its memory is there, and its stack is known
   bool greeting = false;                    // telling its frames
   bool ended = false;                       // the thread's destructors are running
   const cpython::Frame* passing = nullptr;  // see cpython/eval_hook.h

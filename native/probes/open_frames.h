@@ -49,7 +49,6 @@ class OpenFrames {
   // From this depth on full() is true, so that the slow path hears of every frame.
   void watch_from(std::size_t depth) noexcept;
   [[nodiscard]] bool make_room(std::size_t depth) noexcept;
-  [[nodiscard]] bool has_room() const noexcept { return depth() < room_; }
   void clear() noexcept { top_ = bottom_; }
   void release() noexcept;
 

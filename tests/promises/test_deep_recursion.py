@@ -106,3 +106,24 @@ with whence.open({path!r}) as recording:
 """
     )
     assert out.split() == ["caught", "50001"]
+
+
+def test_of_code_that_is_excluded(run_python, tmp_path):
+    """On 3.11 it takes C stack like any other; nothing else of it is recorded."""
+    path = str(tmp_path / "a.whence")
+    out = run_python(
+        f"""
+import sys, threading, whence
+{COUNT}
+sys.setrecursionlimit(10**6)
+run = lambda: print(down(50_000))
+with whence.record({path!r}, exclude=["*"], pack=False) as recorder:
+    run()
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+with whence.open({path!r}) as recording:
+    print(len(list(recording.calls())))
+"""
+    )
+    assert out.split() == ["50000", "50000", "0"]
