@@ -36,19 +36,41 @@ extern ClockKind clock_kind;
 // kept are differences of readings, which fit into a byte or two this way.
 inline constexpr unsigned kTscShift = 3;
 
-[[nodiscard]] inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
-  if (detail::clock_kind == ClockKind::tsc) [[likely]]
+struct Counter {
+  static constexpr ClockKind kKind = ClockKind::tsc;
+  [[nodiscard, gnu::always_inline]] static std::uint64_t ticks() noexcept {
     return __rdtsc() >> kTscShift;
+  }
+};
 #elif defined(__aarch64__)
-  if (detail::clock_kind == ClockKind::arm_counter) [[likely]] {
+struct Counter {
+  static constexpr ClockKind kKind = ClockKind::arm_counter;
+  [[nodiscard, gnu::always_inline]] static std::uint64_t ticks() noexcept {
     std::uint64_t value;
     asm volatile("mrs %0, cntvct_el0" : "=r"(value));
     return value;
   }
+};
+#else
+struct Counter {
+  static constexpr ClockKind kKind = ClockKind::monotonic;
+  [[nodiscard]] static std::uint64_t ticks() noexcept { return nanoseconds(CLOCK_MONOTONIC); }
+};
 #endif
-  return nanoseconds(CLOCK_MONOTONIC);
+
+// Is the processor's counter the clock? Then it may be read without asking for more.
+[[nodiscard, gnu::always_inline]] inline bool uses_counter() noexcept {
+  return detail::clock_kind == Counter::kKind;
 }
+
+[[nodiscard]] inline std::uint64_t ticks() noexcept {
+  return uses_counter() ? Counter::ticks() : nanoseconds(CLOCK_MONOTONIC);
+}
+
+struct AnyClock {
+  [[nodiscard]] static std::uint64_t ticks() noexcept { return base::ticks(); }
+};
 
 struct ClockPair {
   std::uint64_t ticks;

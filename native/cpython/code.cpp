@@ -9,7 +9,7 @@ namespace whence::cpython {
 
 namespace detail {
 Py_ssize_t slot = -1;
-bool slots_are_known = false;
+Py_ssize_t known_slot = kBeyondSlots;
 }  // namespace detail
 
 namespace {
@@ -61,7 +61,7 @@ bool request_code_slot(void (*died)(void*)) noexcept {
   if (notes == nullptr) return false;
   if (PyObject* known = PyDict_GetItemString(notes, kNote)) {
     slot = PyLong_AsSsize_t(known);
-    detail::slots_are_known = find_slots();
+    detail::known_slot = find_slots() ? slot : detail::kBeyondSlots;
     return !PyErr_Occurred();
   }
   const Py_ssize_t given = kRequestSlot(on_death);
@@ -72,7 +72,7 @@ bool request_code_slot(void (*died)(void*)) noexcept {
   const Ref<> note(PyLong_FromSsize_t(given));
   if (!note || PyDict_SetItemString(notes, kNote, note.get()) < 0) return false;
   slot = given;
-  detail::slots_are_known = find_slots();
+  detail::known_slot = find_slots() ? slot : detail::kBeyondSlots;
   return !PyErr_Occurred();
 }
 

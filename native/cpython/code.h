@@ -31,15 +31,24 @@ struct Slots {
 };
 // Both guarded by the GIL, and written when the module is loaded.
 extern Py_ssize_t slot;
-extern bool slots_are_known;  // request_code_slot() has found ours where it should lie
+// The same if request_code_slot() has found ours where it should lie, else beyond all of them.
+extern Py_ssize_t known_slot;
+inline constexpr Py_ssize_t kBeyondSlots = 256;
 [[nodiscard]] void* code_slot_by_api(PyCodeObject* code) noexcept;
 }  // namespace detail
 
-[[nodiscard, gnu::always_inline]] inline void* code_slot(PyCodeObject* code) noexcept {
-  if (!detail::slots_are_known) [[unlikely]]
-    return detail::code_slot_by_api(code);
+// nullptr also where slots do not lie as expected. Calls nothing.
+[[nodiscard, gnu::always_inline]] inline void* code_slot_quickly(
+    const PyCodeObject* code) noexcept {
   const auto* slots = static_cast<const detail::Slots*>(code->co_extra);
-  return slots != nullptr && detail::slot < slots->count ? slots->content[detail::slot] : nullptr;
+  const Py_ssize_t slot = detail::known_slot;
+  return slots != nullptr && slot < slots->count ? slots->content[slot] : nullptr;
+}
+
+[[nodiscard, gnu::always_inline]] inline void* code_slot(PyCodeObject* code) noexcept {
+  if (detail::known_slot == detail::kBeyondSlots) [[unlikely]]
+    return detail::code_slot_by_api(code);
+  return code_slot_quickly(code);
 }
 
 // Is the object being freed? (3.11.0 leaves a frame in the chain while its code goes, gh-99729.)

@@ -87,7 +87,8 @@ class EvalHook {
       const Entered how = throwing != 0                   ? Entered::thrown
                           : generator && has_begun(frame) ? Entered::resume
                                                           : Entered::call;
-      recorded = Sink::entered(frame, innermost(state), code, how);
+      recorded = Sink::entered_quickly(frame, innermost(state), code, how) ||
+                 Sink::entered(frame, innermost(state), code, how);
     }
     PyObject* result;
     if (thread.stack.low()) [[unlikely]] {
@@ -102,7 +103,8 @@ class EvalHook {
       } else if (throwing == 0 && instruction(frame) == first) {
         how = Left::unstarted;
       }
-      Sink::left(frame, innermost(state), code, how, result);
+      if (!Sink::left_quickly(frame, innermost(state), code, how, result)) [[unlikely]]
+        Sink::left(frame, innermost(state), code, how, result);
     }
     return result;
   }

@@ -11,7 +11,7 @@
 
 #include "cpython/call_events.h"
 #include "cpython/frames.h"
-#include "cpython/thread.h"
+#include "cpython/state_slot.h"
 
 namespace whence::cpython {
 
@@ -70,21 +70,41 @@ class Monitoring {
  private:
   using Args = PyObject* const*;
 
+  // The fast paths end with a call, if they call anything: so they save no registers for it.
   [[gnu::always_inline]] static PyObject* enter(Args args, Entered how) {
-    const Frame* frame = innermost(calling_state());
+    PyThreadState* const* slot = detail::state_slot;
+    if (slot == nullptr) [[unlikely]]
+      return enter_slowly(args, how);
+    const Frame* frame = innermost(*slot);
     auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
-    if (Sink::entered(frame, previous(frame), code, how)) [[likely]]
-      return none();
-    return how == Entered::thrown ? none() : disable();
+    if (!Sink::entered_quickly(frame, previous(frame), code, how)) [[unlikely]]
+      return enter_slowly(args, how);
+    return none();
   }
   [[gnu::always_inline]] static PyObject* leave(Args args, Left how, PyObject* value) {
-    const Frame* frame = innermost(calling_state());
+    PyThreadState* const* slot = detail::state_slot;
+    if (slot == nullptr) [[unlikely]]
+      return leave_slowly(args, how, value);
+    const Frame* frame = innermost(*slot);
     auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
-    if (Sink::left(frame, previous(frame), code, how, value)) [[likely]]
-      return none();
-    return how == Left::unwound ? none() : disable();
+    if (!Sink::left_quickly(frame, previous(frame), code, how, value)) [[unlikely]]
+      return leave_slowly(args, how, value);
+    return none();
   }
-  [[gnu::always_inline]] static PyObject* none() noexcept { return Py_NewRef(Py_None); }
+  [[gnu::noinline]] static PyObject* enter_slowly(Args args, Entered how) {
+    const Frame* frame = innermost(calling_state_quickly());
+    auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
+    const bool recorded = Sink::entered(frame, previous(frame), code, how);
+    return recorded || how == Entered::thrown ? none() : disable();
+  }
+  [[gnu::noinline]] static PyObject* leave_slowly(Args args, Left how, PyObject* value) {
+    const Frame* frame = innermost(calling_state_quickly());
+    auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
+    const bool recorded = Sink::left(frame, previous(frame), code, how, value);
+    return recorded || how == Left::unwound ? none() : disable();
+  }
+  // It is immortal, so nobody counts who refers to it.
+  [[gnu::always_inline]] static PyObject* none() noexcept { return Py_None; }
 
   static PyObject* start(PyObject*, Args args, std::size_t, PyObject*) {
     return enter(args, Entered::call);
@@ -106,26 +126,27 @@ class Monitoring {
   }
 
   static PyObject* call(PyObject*, Args args, std::size_t, PyObject*) {
-    const Frame* frame = innermost(calling_state());
+    const Frame* frame = innermost(calling_state_quickly());
     Sink::c_called(frame, args[2]);
     return none();
   }
   static PyObject* c_return(PyObject*, Args args, std::size_t, PyObject*) {
-    Sink::c_left(innermost(calling_state()), args[2], false);
+    Sink::c_left(innermost(calling_state_quickly()), args[2], false);
     return none();
   }
   static PyObject* c_raise(PyObject*, Args args, std::size_t, PyObject*) {
-    Sink::c_left(innermost(calling_state()), args[2], true);
+    Sink::c_left(innermost(calling_state_quickly()), args[2], true);
     return none();
   }
   static PyObject* raise(PyObject*, Args args, std::size_t, PyObject*) {
     PyObject* traceback = reinterpret_cast<PyBaseExceptionObject*>(args[2])->traceback;
-    Sink::raised(innermost(calling_state()), args[2], traceback, PyLong_AsLongLong(args[1]));
+    Sink::raised(innermost(calling_state_quickly()), args[2], traceback,
+                 PyLong_AsLongLong(args[1]));
     return none();
   }
   static PyObject* handled(PyObject*, Args args, std::size_t, PyObject*) {
     auto* code = reinterpret_cast<PyCodeObject*>(args[0]);
-    Sink::handled(innermost(calling_state()), args[2],
+    Sink::handled(innermost(calling_state_quickly()), args[2],
                   handler_offset(code, PyLong_AsLongLong(args[1])));
     return none();
   }

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "cpython/ref.h"
+#include "cpython/state_slot.h"
 #include "cpython/thread.h"
 #include "module/c_api.h"
 #include "module/call_functions.h"
@@ -60,6 +61,7 @@ int execute(PyObject* module) {
   cpython::remember_main_interpreter();
   state.is_main = PyInterpreterState_Get() == PyInterpreterState_Main();
   if (!state.is_main) return 0;  // spans, marks and counters are the process's; captures are empty
+  cpython::find_state_slot();
   session::watch_forks();
   if (!stacks::store().codes.attach()) return -1;
   state.walk_reason = stacks::use_fast_walk_if_trusted();

@@ -61,18 +61,16 @@ void c_called(const cpython::Frame* frame, PyObject* function) noexcept {
   if (!make_place_in(frame)) return;
   const std::uint32_t recording = CallOptions::get(detail::call_options.recording);
   const std::uint64_t name = store::store().string(recording, ref_of_function(function));
-  store::write<format::CCall>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-    return format::CCall::encode(cursor.next(), cursor.deltas, now, name);
-  });
+  store::write<format::CCall>(recording, name);
 }
 
 void c_left(const cpython::Frame* frame, bool by_exception) noexcept {
   if (!make_place_in(frame)) return;
   const std::uint32_t recording = CallOptions::get(detail::call_options.recording);
   if (by_exception) {
-    write_exit<format::CRaise>(recording);
+    store::write<format::CRaise>(recording);
   } else {
-    write_exit<format::CReturn>(recording);
+    store::write<format::CReturn>(recording);
   }
 }
 

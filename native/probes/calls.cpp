@@ -28,6 +28,20 @@ std::uint32_t recording() noexcept {
   return CallOptions::get(detail::call_options.recording);
 }
 
+// One record, in a new chunk if there is no room in this one.
+struct WriteAlways {
+  template <class R, class... Values>
+  bool operator()(Values... values) const noexcept {
+    return store::write<R>(recording(), values...) != 0;
+  }
+};
+constexpr WriteAlways write_always;
+
+template <class R, class... Values>
+void write(Values... values) noexcept {
+  write_always.operator()<R>(values...);
+}
+
 // Gives a thread's memory back when it ends. Whatever runs later on it is not recorded.
 struct ThreadOwner {
   ~ThreadOwner() {
@@ -62,7 +76,7 @@ std::uint64_t shortest() noexcept {
 void cut_down(CallThread& self, std::size_t depth) noexcept {
   if (self.open.depth() > depth) self.folding.flush(recording());
   while (self.open.depth() > depth) {
-    if ((self.open.top().frame & kSilent) == 0) write_exit<format::Gone>(recording());
+    if ((self.open.top().frame & kSilent) == 0) write<format::Gone>();
     self.open.pop();
   }
 }
@@ -75,9 +89,9 @@ void push_open(CallThread& self, const FoundFrame& found, Opening how) noexcept 
   self.folding.flush(recording());
   if (how != Opening::silently && !silent) {
     if (found.generator) {
-      write_entry<format::GeneratorOpen>(recording(), found.code, found.address >> 4);
+      write<format::GeneratorOpen>(found.code, found.address >> 4);
     } else {
-      write_entry<format::Open>(recording(), found.code);
+      write<format::Open>(found.code);
     }
   }
   // An exception is thrown into a generator through those that delegate to it. They are on the
@@ -172,7 +186,7 @@ void begin_call(CallThread& self, const Frame* frame, stacks::CodeId code, Enter
   if (may_fold) {
     self.folding.hold(code);
   } else {
-    write_entered(recording(), code, frame, how);
+    write_entered(code, frame, cpython::is_generator(frame), how, write_always);
   }
 }
 
@@ -181,17 +195,19 @@ void end_call(CallThread& self, Left how) noexcept {
     return;
   }
   self.folding.flush(recording());
-  write_left(recording(), how);
+  write_left(how, write_always);
 }
 
 }  // namespace
 
-bool detail::entered_slowly(const Frame* frame, const Frame* caller, PyCodeObject* code,
-                            Entered how) noexcept {
-  CallThread& self = call_thread;
-  if (CallOptions::get(call_options.epoch) == CallOptions::kOff || self.ended) return true;
+bool entered(const Frame* frame, const Frame* caller, PyCodeObject* code, Entered how) noexcept {
+  if (detail::entered_fast<detail::Surely>(frame, caller, code, how)) return true;
+  CallThread& self = detail::call_thread;
+  if (CallOptions::get(detail::call_options.epoch) == CallOptions::kOff || self.ended) return true;
   const stacks::CodeEntry* entry = decided_entry(code, recording());
-  if (begins_task(frame, caller, code, how)) coroutine_begins(recording(), frame, caller);
+  if (begins_task(frame, caller, code, cpython::is_generator(frame), how)) {
+    coroutine_begins(recording(), frame, caller);
+  }
   if (!is_recorded(entry, recording())) return meet_thread(self), makes_tasks(entry);
   const Opening opening = how == Entered::thrown ? Opening::by_throw : Opening::told;
   if (!make_innermost(self, caller, opening)) return true;
@@ -205,10 +221,11 @@ bool detail::entered_slowly(const Frame* frame, const Frame* caller, PyCodeObjec
   return true;
 }
 
-bool detail::left_slowly(const Frame* frame, const Frame* caller, PyCodeObject* code, Left how,
-                         PyObject* value) noexcept {
-  CallThread& self = call_thread;
-  if (CallOptions::get(call_options.epoch) == CallOptions::kOff || self.ended) return true;
+bool left(const Frame* frame, const Frame* caller, PyCodeObject* code, Left how,
+          PyObject* value) noexcept {
+  if (detail::left_fast<detail::Surely>(frame, caller, code, how, value)) return true;
+  CallThread& self = detail::call_thread;
+  if (CallOptions::get(detail::call_options.epoch) == CallOptions::kOff || self.ended) return true;
   const stacks::CodeEntry* entry = decided_entry(code, recording());
   if (makes_tasks(entry) && how == Left::returned) maybe_made(recording(), value);
   if (awaits_task(caller, code, how, value)) maybe_awaits(recording(), frame, value);
@@ -248,9 +265,7 @@ void tell_frames(std::uint32_t wanted) noexcept {
   self.greeting = true;
   stacks::StackId stack = stacks::kEmpty;
   if (stack_of_open(self, wanted, stack)) {
-    store::write<format::Frames>(wanted, [&](store::Cursor& cursor, std::uint64_t now) {
-      return format::Frames::encode(cursor.next(), cursor.deltas, now, stack);
-    });
+    store::write<format::Frames>(wanted, stack);
   }
   self.greeting = false;
 }

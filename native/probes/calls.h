@@ -70,12 +70,6 @@ extern CallOptions call_options;
 // Called on a thread whose frames are met for the first time; nullptr: nothing is.
 extern void (*on_new_thread)(PyThreadState*) noexcept;
 
-[[gnu::cold, gnu::noinline]] bool entered_slowly(const cpython::Frame* frame,
-                                                 const cpython::Frame* caller, PyCodeObject* code,
-                                                 cpython::Entered how) noexcept;
-[[gnu::cold, gnu::noinline]] bool left_slowly(const cpython::Frame* frame,
-                                              const cpython::Frame* caller, PyCodeObject* code,
-                                              cpython::Left how, PyObject* value) noexcept;
 }  // namespace detail
 
 [[nodiscard, gnu::always_inline]] inline std::uintptr_t address_of(
@@ -100,51 +94,43 @@ extern void (*on_new_thread)(PyThreadState*) noexcept;
   return address_of(frame) >> 4;
 }
 
-template <class R>
-[[gnu::always_inline]] inline bool write_entry(std::uint32_t recording, stacks::CodeId code) {
-  return store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-           return R::encode(cursor.next(), cursor.deltas, now, code);
-         }) != 0;
-}
-template <class R>
-[[gnu::always_inline]] inline bool write_entry(std::uint32_t recording, stacks::CodeId code,
-                                               std::uint64_t generator) {
-  return store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-           return R::encode(cursor.next(), cursor.deltas, now, code, generator);
-         }) != 0;
-}
-template <class R>
-[[gnu::always_inline]] inline bool write_exit(std::uint32_t recording) {
-  return store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-           return R::encode(cursor.next(), cursor.deltas, now);
-         }) != 0;
-}
-
-[[gnu::always_inline]] inline bool write_entered(std::uint32_t recording, stacks::CodeId code,
-                                                 const cpython::Frame* frame,
-                                                 cpython::Entered how) noexcept {
+// Writes what tells that a frame is entered, with write(values...) for a record of each kind.
+template <class Write>
+[[gnu::always_inline]] inline bool write_entered(stacks::CodeId code, const cpython::Frame* frame,
+                                                 bool generator, cpython::Entered how,
+                                                 Write write) noexcept {
   using cpython::Entered;
   if (how == Entered::resume) {
-    return write_entry<format::Resume>(recording, code, generator_number(frame));
+    return write.template operator()<format::Resume>(code, generator_number(frame));
   }
   if (how == Entered::thrown) {
-    return write_entry<format::Throw>(recording, code, generator_number(frame));
+    return write.template operator()<format::Throw>(code, generator_number(frame));
   }
-  if (cpython::is_generator(frame)) {
-    return write_entry<format::GeneratorCall>(recording, code, generator_number(frame));
+  if (generator) {
+    return write.template operator()<format::GeneratorCall>(code, generator_number(frame));
   }
-  return write_entry<format::Call>(recording, code);
+  return write.template operator()<format::Call>(code);
 }
 
-[[gnu::always_inline]] inline bool write_left(std::uint32_t recording, cpython::Left how) noexcept {
+template <class Write>
+[[gnu::always_inline]] inline bool write_left(cpython::Left how, Write write) noexcept {
   switch (how) {
-    case cpython::Left::returned: return write_exit<format::Return>(recording);
-    case cpython::Left::yielded: return write_exit<format::Yield>(recording);
-    case cpython::Left::unwound: return write_exit<format::Unwind>(recording);
-    case cpython::Left::unstarted: return write_exit<format::Unstarted>(recording);
+    case cpython::Left::returned: return write.template operator()<format::Return>();
+    case cpython::Left::yielded: return write.template operator()<format::Yield>();
+    case cpython::Left::unwound: return write.template operator()<format::Unwind>();
+    case cpython::Left::unstarted: return write.template operator()<format::Unstarted>();
   }
   return false;
 }
+
+// Where there is room for the record.
+template <class Clock>
+struct WriteIfRoom {
+  template <class R, class... Values>
+  [[gnu::always_inline]] bool operator()(Values... values) const noexcept {
+    return store::write_if_room<R, Clock>(values...);
+  }
+};
 
 // Does no coroutine await this one? Then it may be a task's.
 [[nodiscard, gnu::always_inline]] inline bool is_outermost(const PyCodeObject* code,
@@ -158,9 +144,9 @@ template <class R>
 
 [[nodiscard, gnu::always_inline]] inline bool begins_task(const cpython::Frame* frame,
                                                           const cpython::Frame* caller,
-                                                          const PyCodeObject* code,
+                                                          const PyCodeObject* code, bool generator,
                                                           cpython::Entered how) noexcept {
-  if (how == cpython::Entered::resume || !cpython::is_generator(frame)) return false;
+  if (how == cpython::Entered::resume || !generator) return false;
   // A task that is cancelled before it ran is thrown into: that is all that there is of it.
   if (how == cpython::Entered::thrown && cpython::has_begun(frame)) return false;
   return is_outermost(code, caller);
@@ -173,37 +159,83 @@ template <class R>
   return how == cpython::Left::yielded && may_be_awaited(value) && is_outermost(code, caller);
 }
 
-// False: this code is not recorded.
-[[gnu::always_inline]] inline bool entered(const cpython::Frame* frame,
-                                           const cpython::Frame* caller, PyCodeObject* code,
-                                           cpython::Entered how) noexcept {
-  CallThread& self = detail::call_thread;
-  const CallOptions& wanted = detail::call_options;
-  const stacks::CodeEntry* entry = stacks::CodeRegistry::known_entry(code);
-  if (entry == nullptr || entry->mark.load(std::memory_order_relaxed) != wanted.get(wanted.mark) ||
+namespace detail {
+
+// How a fast path finds things. By calling nothing, or in any way there is.
+struct Quickly {
+  using Clock = base::Counter;
+  static bool is_possible() noexcept { return base::uses_counter(); }
+  static const stacks::CodeEntry* entry(PyCodeObject* code) noexcept {
+    return stacks::CodeRegistry::entry_at_hand(code);
+  }
+};
+struct Surely {
+  using Clock = base::AnyClock;
+  static bool is_possible() noexcept { return true; }
+  static const stacks::CodeEntry* entry(PyCodeObject* code) noexcept {
+    return stacks::CodeRegistry::known_entry(code);
+  }
+};
+
+// False: nothing has happened, and the slow path is to be taken.
+template <class Find>
+[[gnu::always_inline]] inline bool entered_fast(const cpython::Frame* frame,
+                                                const cpython::Frame* caller, PyCodeObject* code,
+                                                cpython::Entered how) noexcept {
+  CallThread& self = call_thread;
+  const CallOptions& wanted = call_options;
+  const stacks::CodeEntry* entry = Find::entry(code);
+  const bool generator = cpython::is_generator(frame);
+  if (!Find::is_possible() || entry == nullptr ||
+      entry->mark.load(std::memory_order_relaxed) != wanted.get(wanted.mark) ||
       self.epoch != wanted.get(wanted.epoch) || self.open.full() ||
       (self.open.top().frame != address_of(caller) &&
        self.open.top().frame != address_of(cpython::shown(caller))) ||
-      begins_task(frame, caller, code, how)) [[unlikely]] {
-    return detail::entered_slowly(frame, caller, code, how);
+      begins_task(frame, caller, code, generator, how) ||
+      !write_entered(entry->id, frame, generator, how, WriteIfRoom<typename Find::Clock>()))
+      [[unlikely]] {
+    return false;
   }
-  write_entered(wanted.get(wanted.recording), entry->id, frame, how);
   self.open.push(address_of(frame), entry->id);
   return true;
 }
 
-[[gnu::always_inline]] inline bool left(const cpython::Frame* frame, const cpython::Frame* caller,
-                                        PyCodeObject* code, cpython::Left how,
-                                        PyObject* value) noexcept {
-  CallThread& self = detail::call_thread;
-  const CallOptions& wanted = detail::call_options;
-  if (self.epoch != wanted.get(wanted.epoch) || self.open.top().frame != address_of(frame) ||
-      awaits_task(caller, code, how, value)) [[unlikely]] {
-    return detail::left_slowly(frame, caller, code, how, value);
+template <class Find>
+[[gnu::always_inline]] inline bool left_fast(const cpython::Frame* frame,
+                                             const cpython::Frame* caller, const PyCodeObject* code,
+                                             cpython::Left how, PyObject* value) noexcept {
+  CallThread& self = call_thread;
+  const CallOptions& wanted = call_options;
+  if (!Find::is_possible() || self.epoch != wanted.get(wanted.epoch) ||
+      self.open.top().frame != address_of(frame) || awaits_task(caller, code, how, value) ||
+      !write_left(how, WriteIfRoom<typename Find::Clock>())) [[unlikely]] {
+    return false;
   }
-  write_left(wanted.get(wanted.recording), how);
   self.open.pop();
   return true;
 }
+
+}  // namespace detail
+
+// Was there nothing more to do? If not, nothing has happened, and entered() or left() do it all.
+[[nodiscard, gnu::always_inline]] inline bool entered_quickly(const cpython::Frame* frame,
+                                                              const cpython::Frame* caller,
+                                                              PyCodeObject* code,
+                                                              cpython::Entered how) noexcept {
+  return detail::entered_fast<detail::Quickly>(frame, caller, code, how);
+}
+[[nodiscard, gnu::always_inline]] inline bool left_quickly(const cpython::Frame* frame,
+                                                           const cpython::Frame* caller,
+                                                           const PyCodeObject* code,
+                                                           cpython::Left how,
+                                                           PyObject* value) noexcept {
+  return detail::left_fast<detail::Quickly>(frame, caller, code, how, value);
+}
+
+// False: this code is not recorded.
+bool entered(const cpython::Frame* frame, const cpython::Frame* caller, PyCodeObject* code,
+             cpython::Entered how) noexcept;
+bool left(const cpython::Frame* frame, const cpython::Frame* caller, PyCodeObject* code,
+          cpython::Left how, PyObject* value) noexcept;
 
 }  // namespace whence::probes

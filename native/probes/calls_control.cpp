@@ -19,12 +19,21 @@ namespace {
 struct Sink {
   using Frame = cpython::Frame;
 
-  [[gnu::always_inline]] static bool entered(const Frame* frame, const Frame* caller,
-                                             PyCodeObject* code, cpython::Entered how) {
+  [[gnu::always_inline]] static bool entered_quickly(const Frame* frame, const Frame* caller,
+                                                     PyCodeObject* code, cpython::Entered how) {
+    return probes::entered_quickly(frame, caller, code, how);
+  }
+  static bool entered(const Frame* frame, const Frame* caller, PyCodeObject* code,
+                      cpython::Entered how) {
     return probes::entered(frame, caller, code, how);
   }
-  [[gnu::always_inline]] static bool left(const Frame* frame, const Frame* caller,
-                                          PyCodeObject* code, cpython::Left how, PyObject* value) {
+  [[gnu::always_inline]] static bool left_quickly(const Frame* frame, const Frame* caller,
+                                                  PyCodeObject* code, cpython::Left how,
+                                                  PyObject* value) {
+    return probes::left_quickly(frame, caller, code, how, value);
+  }
+  static bool left(const Frame* frame, const Frame* caller, PyCodeObject* code, cpython::Left how,
+                   PyObject* value) {
     return probes::left(frame, caller, code, how, value);
   }
   static CallThread& thread() noexcept { return detail::call_thread; }

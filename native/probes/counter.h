@@ -9,16 +9,11 @@
 namespace whence::probes {
 
 inline bool counter(std::uint32_t recording, std::uint64_t name, std::int64_t value) noexcept {
-  return store::write<format::Counter>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-           return format::Counter::encode(cursor.next(), cursor.deltas, now, name, value);
-         }) != 0;
+  return store::write<format::Counter>(recording, name, value) != 0;
 }
 
 inline bool counter(std::uint32_t recording, std::uint64_t name, double value) noexcept {
-  return store::write<format::RealCounter>(
-             recording, [&](store::Cursor& cursor, std::uint64_t now) {
-               return format::RealCounter::encode(cursor.next(), cursor.deltas, now, name, value);
-             }) != 0;
+  return store::write<format::RealCounter>(recording, name, value) != 0;
 }
 
 }  // namespace whence::probes

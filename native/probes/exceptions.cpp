@@ -38,10 +38,7 @@ void write(PyObject* exception, std::int64_t offset) noexcept {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(name);
   const std::uint64_t type =
       store::store().string(recording, base::names().intern(std::span(bytes, std::strlen(name))));
-  store::write<R>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-    return R::encode(cursor.next(), cursor.deltas, now, type,
-                     static_cast<std::uint64_t>(offset < 0 ? 0 : offset));
-  });
+  store::write<R>(recording, type, static_cast<std::uint64_t>(offset < 0 ? 0 : offset));
 }
 
 }  // namespace

@@ -32,13 +32,13 @@ void Folding::flush(std::uint32_t recording) noexcept {
   if (calls_ != 0) write_count(recording, holds_ ? start_ : base::ticks());
   if (!holds_) return;
   holds_ = false;
-  store::write<format::Call>(recording, [&](store::Cursor& cursor, std::uint64_t) {
+  store::write_with<format::Call>(recording, [&](store::Cursor& cursor, std::uint64_t) {
     return format::Call::encode(cursor.next(), cursor.deltas, start_, code_);
   });
 }
 
 void Folding::write_count(std::uint32_t recording, std::uint64_t time) noexcept {
-  store::write<format::Folded>(recording, [&](store::Cursor& cursor, std::uint64_t) {
+  store::write_with<format::Folded>(recording, [&](store::Cursor& cursor, std::uint64_t) {
     return format::Folded::encode(cursor.next(), cursor.deltas, time, counted_, calls_, ticks_);
   });
   calls_ = ticks_ = 0;

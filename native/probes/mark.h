@@ -9,9 +9,7 @@
 namespace whence::probes {
 
 inline bool mark(std::uint32_t recording, std::uint64_t name) noexcept {
-  return store::write<format::Mark>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-           return format::Mark::encode(cursor.next(), cursor.deltas, now, name);
-         }) != 0;
+  return store::write<format::Mark>(recording, name) != 0;
 }
 
 }  // namespace whence::probes

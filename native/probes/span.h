@@ -40,7 +40,7 @@ inline bool begin(Span& span, std::span<const std::uint8_t> tags = {}) noexcept 
     span.chunk = cursor.chunks;
     return format::SpanBegin::encode(cursor.next(), cursor.deltas, now, span.number, span.name);
   };
-  span.start = store::write<format::SpanBegin>(span.generation, encode);
+  span.start = store::write_with<format::SpanBegin>(span.generation, encode);
   if (span.start == 0) return false;
   if (!tags.empty()) detail::write_tags(span, tags);
   return true;
@@ -68,7 +68,7 @@ inline std::uint64_t end(Span& span, bool error, std::span<const std::uint8_t> t
                  : format::SpanEnd::encode(cursor.next(), cursor.deltas, now, span.number,
                                            span.name, duration);
   };
-  const std::uint64_t now = store::write<format::SpanEnd>(span.generation, encode);
+  const std::uint64_t now = store::write_with<format::SpanEnd>(span.generation, encode);
   return now > start ? now - start : 0;
 }
 

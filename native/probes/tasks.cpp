@@ -286,9 +286,7 @@ void maybe_awaits(std::uint32_t recording, const Frame* frame, PyObject* value) 
   const auto tell = [&](PyObject* awaited) {
     const std::uint64_t other = id_of_task(awaited);
     if (other == 0) return;
-    store::write<format::Awaits>(recording, [&](store::Cursor& cursor, std::uint64_t now) {
-      return format::Awaits::encode(cursor.next(), cursor.deltas, now, id, other);
-    });
+    store::write<format::Awaits>(recording, id, other);
   };
   if (is_task(value)) return tell(value);
   const Ref<> children = own_attribute(value, "_children");

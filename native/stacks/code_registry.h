@@ -55,6 +55,11 @@ class CodeRegistry {
   [[nodiscard, gnu::always_inline]] static CodeEntry* known_entry(PyCodeObject* code) noexcept {
     return static_cast<CodeEntry*>(cpython::code_slot(code));
   }
+  // The same, or nullptr where it takes a call to find out.
+  [[nodiscard, gnu::always_inline]] static CodeEntry* entry_at_hand(
+      const PyCodeObject* code) noexcept {
+    return static_cast<CodeEntry*>(cpython::code_slot_quickly(code));
+  }
   // The entry of any code, added if need be; nullptr if there is no room for it.
   [[nodiscard]] CodeEntry* entry_of(PyCodeObject* code) noexcept;
   [[nodiscard]] CodeEntry& entry(CodeId id) const noexcept { return *entries_.at(id); }

@@ -53,10 +53,12 @@ struct alignas(64) Cursor {
 
   [[gnu::always_inline]] void leave() noexcept { busy.store(0, std::memory_order_release); }
 
-  // The record that ends at `end` counts from here on, whatever happens to the process.
-  [[gnu::always_inline]] void commit(std::uint8_t* end, std::uint64_t events_in_it) noexcept {
+  // The record that begins at `begin`, which is next(), and ends at `end` counts from here on,
+  // whatever happens to the process.
+  [[gnu::always_inline]] void commit(const std::uint8_t* begin, std::uint8_t* end,
+                                     std::uint64_t events_in_it) noexcept {
     const std::uint64_t now =
-        committed_word() + static_cast<std::uint64_t>(end - next()) + events_in_it;
+        committed_word() + static_cast<std::uint64_t>(end - begin) + events_in_it;
     word.store(now, std::memory_order_relaxed);
     place.store(end, std::memory_order_relaxed);
     format::publish_committed(*committed, now);

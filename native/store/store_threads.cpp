@@ -191,9 +191,10 @@ bool Store::give_chunk(Cursor& cursor) noexcept {
   deltas.time = chunks_.at(index).mapped->start_ticks;
   attach(cursor, index, 0, deltas);
   if (cursor.lost_events != 0) {
-    std::uint8_t* end = format::Lost::encode(cursor.next(), cursor.deltas, base::ticks(),
+    std::uint8_t* begin = cursor.next();
+    std::uint8_t* end = format::Lost::encode(begin, cursor.deltas, base::ticks(),
                                              cursor.lost_reason, cursor.lost_events);
-    cursor.commit(end, 0);
+    cursor.commit(begin, end, 0);
     cursor.lost_events = 0;
   }
   return true;

@@ -17,8 +17,8 @@ namespace whence::store {
 // cursor.next, for this recording. The time of the record, or 0. A cursor that has a limit belongs
 // to the recording that is on, and any other goes the slow way: no check is needed here.
 template <class R, class Encode>
-[[gnu::always_inline]] inline std::uint64_t write(std::uint32_t generation,
-                                                  Encode&& encode) noexcept {
+[[gnu::always_inline]] inline std::uint64_t write_with(std::uint32_t generation,
+                                                       Encode&& encode) noexcept {
   constexpr std::uint64_t kEvents = R::kKind.event ? format::kOneEvent : 0;
   Cursor* cursor = detail::this_cursor;
   if (cursor == nullptr || !cursor->enter()) [[unlikely]] {
@@ -26,8 +26,35 @@ template <class R, class Encode>
     if (cursor == nullptr) return 0;
   }
   const std::uint64_t now = base::ticks();
-  cursor->commit(encode(*cursor, now), kEvents);
+  std::uint8_t* begin = cursor->next();
+  cursor->commit(begin, encode(*cursor, now), kEvents);
   return now;
+}
+
+// The same with what follows the time.
+template <class R, class... Values>
+[[gnu::always_inline]] inline std::uint64_t write(std::uint32_t generation,
+                                                  Values... values) noexcept {
+  return write_with<R>(generation, [&](Cursor& cursor, std::uint64_t now) {
+    return R::encode(cursor.next(), cursor.deltas, now, values...);
+  });
+}
+
+// The same for a fast path that has a slow one at hand, which calls write(): false if there is no
+// room here, and nothing has happened. It calls nothing, so its caller saves no register for it.
+template <class R, class Clock, class... Values>
+[[gnu::always_inline]] inline bool write_if_room(Values... values) noexcept {
+  Cursor* cursor = detail::this_cursor;
+  if (cursor == nullptr) [[unlikely]]
+    return false;
+  if (!cursor->enter()) [[unlikely]] {
+    cursor->leave();
+    return false;
+  }
+  std::uint8_t* begin = cursor->next();
+  std::uint8_t* end = R::encode(begin, cursor->deltas, Clock::ticks(), values...);
+  cursor->commit(begin, end, R::kKind.event ? format::kOneEvent : 0);
+  return true;
 }
 
 // The same for records with a body of any size that fits into a chunk: encode(out) -> end.
@@ -38,7 +65,8 @@ inline bool write_body(std::uint32_t generation, std::size_t size, Encode&& enco
     cursor = store().refill(generation, cursor, size, 0);
     if (cursor == nullptr) return false;
   }
-  cursor->commit(encode(cursor->next()), 0);
+  std::uint8_t* begin = cursor->next();
+  cursor->commit(begin, encode(begin), 0);
   return true;
 }
 

@@ -116,7 +116,7 @@ std::uint64_t named(const char* text) {
 }
 
 bool count(std::uint64_t name, std::int64_t value) {
-  return store::write<format::Counter>(
+  return store::write_with<format::Counter>(
              store::store().generation(), [&](store::Cursor& cursor, std::uint64_t now) {
                return format::Counter::encode(cursor.next(), cursor.deltas, now, name, value);
              }) != 0;
@@ -286,7 +286,7 @@ TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
     pool.emplace_back([&] {
       const std::uint64_t name = named("number");
       count(name, 1);
-      store::write<format::Counter>(
+      store::write_with<format::Counter>(
           store::store().generation(), [&](store::Cursor& cursor, std::uint64_t now) {
             inside = true;
             sleep(3);
