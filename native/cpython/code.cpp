@@ -102,7 +102,8 @@ CodeView view_code(const PyCodeObject* code) noexcept {
           view_text(code->co_qualname),
           view_text(code->co_filename),
           {table, static_cast<std::size_t>(PyBytes_GET_SIZE(code->co_linetable))},
-          code->co_firstlineno};
+          code->co_firstlineno,
+          (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0};
 }
 
 }  // namespace whence::cpython

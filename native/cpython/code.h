@@ -59,6 +59,7 @@ struct CodeView {
   base::UnicodeView name, qualname, filename;
   std::span<const std::uint8_t> line_table;
   std::int32_t first_line;
+  bool suspends;  // of generators, coroutines and asynchronous generators
 };
 
 [[nodiscard]] CodeView view_code(const PyCodeObject* code) noexcept;

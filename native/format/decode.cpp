@@ -64,6 +64,7 @@ std::uint64_t Decoder::resolve(Field type, std::uint64_t raw) noexcept {
     case Field::address: return deltas_.address += static_cast<std::uint64_t>(base::unzigzag(raw));
     case Field::generator:
       return deltas_.generator += static_cast<std::uint64_t>(base::unzigzag(raw));
+    case Field::task: return deltas_.task += static_cast<std::uint64_t>(base::unzigzag(raw));
     case Field::real: return __builtin_bswap64(raw);
     default: return raw;
   }
@@ -74,7 +75,7 @@ void Decoder::take_over(const Record& record) noexcept {
     deltas_.span = record.values[1];
   } else if (record.code == Owner::kKind.code) {
     thread_ = static_cast<std::uint32_t>(record.values[1]);
-    deltas_.span = deltas_.address = deltas_.generator = 0;
+    deltas_.span = deltas_.address = deltas_.generator = deltas_.task = 0;
   }
 }
 

@@ -43,6 +43,12 @@ using base::put_varint;
   return put_varint(out, base::zigzag(delta));
 }
 
+inline std::uint8_t* put_task(std::uint8_t* out, Deltas& deltas, std::uint64_t task) noexcept {
+  const auto delta = static_cast<std::int64_t>(task - deltas.task);
+  deltas.task = task;
+  return put_varint(out, base::zigzag(delta));
+}
+
 [[nodiscard]] inline std::uint64_t real_to_bits(double value) noexcept {
   return __builtin_bswap64(std::bit_cast<std::uint64_t>(value));
 }

@@ -28,7 +28,7 @@ enum class Field : std::uint8_t {
   code,       // the number of a code entry
   stack,      // the number of a stack
   thread,
-  task,
+  task,  // zigzag, relative to the task before it in the chunk
   reason,
   bytes,  // the rest of the body; last, and only in kinds with n = 7
 };
@@ -61,9 +61,10 @@ struct Kind {
 // What deltas in a chunk are relative to. Starts with the chunk's start time and zeros.
 struct Deltas {
   std::uint64_t time = 0;
+  std::uint64_t generator = 0;
   std::uint64_t span = 0;
   std::uint64_t address = 0;
-  std::uint64_t generator = 0;
+  std::uint64_t task = 0;
 };
 
 // The longest record without a body: a kind byte and six varints of ten bytes, rounded up.

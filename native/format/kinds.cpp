@@ -21,18 +21,23 @@ namespace whence::format {
 namespace {
 
 constexpr std::array kAll = {
-    &Return::kKind,        &Unwind::kKind,        &Yield::kKind,        &CReturn::kKind,
-    &CRaise::kKind,        &Gone::kKind,          &Unstarted::kKind,    &Call::kKind,
-    &Open::kKind,          &GeneratorCall::kKind, &Resume::kKind,       &Throw::kKind,
-    &GeneratorOpen::kKind, &CCall::kKind,         &Folded::kKind,       &Raised::kKind,
-    &Handled::kKind,       &Frames::kKind,        &ThreadFrames::kKind, &CallsOn::kKind,
-    &CallsOff::kKind,      &Mark::kKind,          &Counter::kKind,      &RealCounter::kKind,
-    &GcBegin::kKind,       &GcEnd::kKind,         &SpanBegin::kKind,    &SpanEnd::kKind,
-    &SpanError::kKind,     &SpanEndAway::kKind,   &SpanTags::kKind,     &Thread::kKind,
-    &ThreadName::kKind,    &ThreadEnd::kKind,     &Owner::kKind,        &Task::kKind,
-    &Awaits::kKind,        &String::kKind,        &StringPart::kKind,   &Info::kKind,
-    &Code::kKind,          &Stack::kKind,         &Allocation::kKind,   &Free::kKind,
-    &HandleTable::kKind,   &HandleEvent::kKind,   &Lost::kKind,
+    &Return::kKind,        &Unwind::kKind,         &Yield::kKind,
+    &CReturn::kKind,       &CRaise::kKind,         &Gone::kKind,
+    &Unstarted::kKind,     &Call::kKind,           &Open::kKind,
+    &GeneratorCall::kKind, &Resume::kKind,         &Throw::kKind,
+    &GeneratorOpen::kKind, &CCall::kKind,          &Folded::kKind,
+    &Raised::kKind,        &Handled::kKind,        &Frames::kKind,
+    &ThreadFrames::kKind,  &FrameGenerator::kKind, &ThreadGenerator::kKind,
+    &CallsOn::kKind,       &CallsOff::kKind,       &Mark::kKind,
+    &Counter::kKind,       &RealCounter::kKind,    &GcBegin::kKind,
+    &GcEnd::kKind,         &SpanBegin::kKind,      &SpanEnd::kKind,
+    &SpanError::kKind,     &SpanEndAway::kKind,    &SpanTags::kKind,
+    &Thread::kKind,        &ThreadName::kKind,     &ThreadEnd::kKind,
+    &Owner::kKind,         &Task::kKind,           &NumberedTask::kKind,
+    &TaskName::kKind,      &Awaits::kKind,         &String::kKind,
+    &StringPart::kKind,    &Info::kKind,           &Code::kKind,
+    &Stack::kKind,         &Allocation::kKind,     &Free::kKind,
+    &HandleTable::kKind,   &HandleEvent::kKind,    &Lost::kKind,
 };
 
 constexpr bool fits(const Kind& kind) noexcept {

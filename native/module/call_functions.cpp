@@ -5,8 +5,6 @@
 
 #include "cpython/ref.h"
 #include "probes/calls_control.h"
-#include "probes/tasks.h"
-#include "store/store.h"
 
 namespace whence::module {
 namespace {
@@ -23,13 +21,13 @@ bool read_patterns(PyObject* tuple, std::vector<std::string>& patterns) {
 }
 
 PyObject* start_calls(PyObject*, PyObject* args) {
-  PyObject *include, *exclude;
+  PyObject *include, *exclude, *tasks;
   const char* own;
   int c_calls, exceptions;
   unsigned max_depth;
   unsigned long long min_duration;
-  if (!PyArg_ParseTuple(args, "O!O!sppIK", &PyTuple_Type, &include, &PyTuple_Type, &exclude, &own,
-                        &c_calls, &exceptions, &max_depth, &min_duration)) {
+  if (!PyArg_ParseTuple(args, "O!O!sppIKO!", &PyTuple_Type, &include, &PyTuple_Type, &exclude, &own,
+                        &c_calls, &exceptions, &max_depth, &min_duration, &PyList_Type, &tasks)) {
     return nullptr;
   }
   probes::CallsWanted wanted;
@@ -40,7 +38,7 @@ PyObject* start_calls(PyObject*, PyObject* args) {
   wanted.events.exceptions = exceptions != 0;
   wanted.max_depth = max_depth;
   wanted.min_duration = min_duration;
-  return Py_BuildValue("z", probes::start_calls(std::move(wanted)));
+  return Py_BuildValue("z", probes::start_calls(std::move(wanted), tasks));
 }
 
 PyObject* pause_calls(PyObject*, PyObject*) {
@@ -48,21 +46,13 @@ PyObject* pause_calls(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* resume_calls(PyObject*, PyObject*) {
-  return Py_BuildValue("z", probes::resume_calls());
+PyObject* resume_calls(PyObject*, PyObject* tasks) {
+  if (!PyList_Check(tasks)) return PyErr_Format(PyExc_TypeError, "tasks must be a list");
+  return Py_BuildValue("z", probes::resume_calls(tasks));
 }
 
 PyObject* stop_calls(PyObject*, PyObject*) {
   return Py_BuildValue("z", probes::stop_calls());
-}
-
-PyObject* meet_tasks(PyObject*, PyObject* tasks) {
-  if (!PyList_Check(tasks)) return PyErr_Format(PyExc_TypeError, "tasks must be a list");
-  const std::uint32_t recording = store::store().generation();
-  for (Py_ssize_t i = 0; recording != 0 && i < PyList_GET_SIZE(tasks); ++i) {
-    probes::found(recording, PyList_GET_ITEM(tasks, i));
-  }
-  Py_RETURN_NONE;
 }
 
 PyObject* forget_calls(PyObject*, PyObject*) {
@@ -75,11 +65,10 @@ PyObject* forget_calls(PyObject*, PyObject*) {
 PyMethodDef call_functions[] = {
     {"start_calls", start_calls, METH_VARARGS,
      "start_calls($module, include, exclude, own, c_calls, exceptions, max_depth, min_duration, "
-     "/)\n--\n\n"},
+     "tasks, /)\n--\n\n"},
     {"pause_calls", pause_calls, METH_NOARGS, "pause_calls($module, /)\n--\n\n"},
-    {"resume_calls", resume_calls, METH_NOARGS, "resume_calls($module, /)\n--\n\n"},
+    {"resume_calls", resume_calls, METH_O, "resume_calls($module, tasks, /)\n--\n\n"},
     {"stop_calls", stop_calls, METH_NOARGS, "stop_calls($module, /)\n--\n\n"},
-    {"meet_tasks", meet_tasks, METH_O, "meet_tasks($module, tasks, /)\n--\n\n"},
     {"forget_calls", forget_calls, METH_NOARGS, "forget_calls($module, /)\n--\n\n"},
     {},
 };

@@ -64,7 +64,9 @@ Ref<> RecordObjects::exception(const read::ExceptionSeen& seen, read::Lines& lin
 }
 
 Ref<> RecordObjects::task(const read::TaskEntry& task) {
-  const Ref<> name = text(task.name);
+  const auto number = static_cast<Number>(task.number);
+  const Ref<> name =
+      number != 0 ? Ref<>(PyUnicode_FromFormat("Task-%llu", number)) : text(task.name);
   const Ref<> parent = number_or_none(task.parent);
   const Ref<> coroutine = function(task.code);
   if (!name || !parent || !coroutine) return {};
@@ -74,8 +76,10 @@ Ref<> RecordObjects::task(const read::TaskEntry& task) {
 }
 
 Ref<> RecordObjects::awaits(const format::Record& record) noexcept {
-  return Ref<>(Py_BuildValue("KK", static_cast<Number>(record.values[1]),
-                             static_cast<Number>(record.values[2])));
+  const auto task = [&](std::size_t field) {
+    return static_cast<Number>(names_.task_at(record.values[field], record.time));
+  };
+  return Ref<>(Py_BuildValue("KK", task(1), task(2)));
 }
 
 }  // namespace whence::module

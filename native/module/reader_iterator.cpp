@@ -86,7 +86,7 @@ Ref<> next_record(IteratorObject& self, Reading& reading) {
   switch (self.yield) {
     case Yield::counters: return reading.objects.counter(record);
     case Yield::collections: return reading.objects.collection(record);
-    case Yield::awaits: return RecordObjects::awaits(record);
+    case Yield::awaits: return reading.objects.awaits(record);
     default: return reading.objects.record(record);
   }
 }

@@ -49,7 +49,7 @@ class RecordObjects {
   // (id, name, parent, function, start)
   [[nodiscard]] cpython::Ref<> task(const read::TaskEntry& task);
   // (task, awaited)
-  [[nodiscard]] static cpython::Ref<> awaits(const format::Record& record) noexcept;
+  [[nodiscard]] cpython::Ref<> awaits(const format::Record& record) noexcept;
 
  private:
   [[nodiscard]] cpython::Ref<> value(const format::Record& record, std::size_t field);

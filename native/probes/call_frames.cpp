@@ -65,10 +65,13 @@ void tell_frames_of_all(std::uint32_t recording) noexcept {
     const stacks::StackId stack = stack_of(innermost, recording);
     const std::uint32_t thread = store::store().thread_number(os_id);
     if (thread == 0 || stack == stacks::kEmpty) return;
-    const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
-      return format::ThreadFrames::encode(out, deltas, base::ticks(), thread, stack);
-    };
-    store::store().write_metadata(format::kLongestCompact, encode);
+    store::write_fact<format::ThreadFrames>(thread, stack);
+    FoundFrames found;
+    if (!find_recorded(found, innermost, recording)) return;
+    for (std::size_t i = found.size(); i-- != 0;) {
+      if (!found[i].generator) continue;
+      store::write_fact<format::ThreadGenerator>(thread, found.size() - i, found[i].address >> 4);
+    }
   });
 }
 

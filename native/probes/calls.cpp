@@ -239,10 +239,14 @@ bool left(const Frame* frame, const Frame* caller, PyCodeObject* code, Left how,
 
 namespace {
 
+// One whose call is held back is not told.
+std::size_t told_depth(CallThread& self) noexcept {
+  return self.open.depth() - (self.folding.holds() ? 1 : 0);
+}
+
 // The open frames as a stack; false if there is no room for it.
 bool stack_of_open(CallThread& self, std::uint32_t wanted, stacks::StackId& stack) noexcept {
-  const std::size_t told = self.open.depth() - (self.folding.holds() ? 1 : 0);
-  for (std::size_t level = 1; level <= told; ++level) {
+  for (std::size_t level = 1; level <= told_depth(self); ++level) {
     OpenFrame& open = self.open.at(level);
     if ((open.frame & kSilent) != 0) break;
     if (open.stack == stacks::kEmpty) open.stack = stacks::intern_frame(stack, open.code, -1);
@@ -251,6 +255,16 @@ bool stack_of_open(CallThread& self, std::uint32_t wanted, stacks::StackId& stac
     stack = open.stack;
   }
   return true;
+}
+
+// Which of them belong to generators and the like.
+void tell_generators(CallThread& self, std::uint32_t wanted) noexcept {
+  for (std::size_t level = 1; level <= told_depth(self); ++level) {
+    const OpenFrame& open = self.open.at(level);
+    if ((open.frame & kSilent) != 0) break;
+    if (open.code == stacks::kNoCode || !stacks::store().codes.entry(open.code).suspends) continue;
+    store::write<format::FrameGenerator>(wanted, level, (open.frame & ~kTags) >> 4);
+  }
 }
 
 }  // namespace
@@ -266,6 +280,7 @@ void tell_frames(std::uint32_t wanted) noexcept {
   stacks::StackId stack = stacks::kEmpty;
   if (stack_of_open(self, wanted, stack)) {
     store::write<format::Frames>(wanted, stack);
+    tell_generators(self, wanted);
   }
   self.greeting = false;
 }

@@ -67,14 +67,6 @@ bool paused = false;
 bool lost = false;               // events, since somebody has taken the source out
 std::uint32_t looking_away = 0;  // how many threads have asked for that
 
-template <class R>
-void tell() noexcept {
-  store::store().write_metadata(format::kLongestCompact,
-                                [](std::uint8_t* out, format::Deltas& deltas) {
-                                  return R::encode(out, deltas, base::ticks());
-                                });
-}
-
 std::uint64_t ticks_in(std::uint64_t nanoseconds) noexcept {
   if (nanoseconds == 0) return 0;
   const double seconds = static_cast<double>(nanoseconds) / 1e9;
@@ -93,7 +85,7 @@ const char* turn_on() noexcept {
   if (const char* reason = Source::prepare()) return reason;
   CallOptions& options = detail::call_options;
   options.recording = recording;
-  tell<format::CallsOn>();
+  store::write_fact<format::CallsOn>();
   tell_frames_of_all(recording);
   if (++last_epoch == CallOptions::kOff) last_epoch = 1;
   options.shortest = ticks_in(now.min_duration);
@@ -110,7 +102,7 @@ void turn_off() noexcept {
   if (self.epoch == options.epoch) self.folding.flush(options.recording);
   options.epoch = CallOptions::kOff;
   options.mark = 1;
-  tell<format::CallsOff>();
+  store::write_fact<format::CallsOff>();
   Source::remove();
 }
 
@@ -128,6 +120,14 @@ void notice_loss() noexcept {
   if (is_on() && Source::is_gone()) lost = true;
 }
 
+// Before the frames are told, so that it can be said whose they are.
+void meet_all(PyObject* tasks) noexcept {
+  const std::uint32_t recording = store::store().generation();
+  for (Py_ssize_t i = 0; recording != 0 && i < PyList_GET_SIZE(tasks); ++i) {
+    found(recording, PyList_GET_ITEM(tasks, i));
+  }
+}
+
 void Sink::look_away() noexcept {
   ++looking_away;
   settle();
@@ -140,7 +140,7 @@ void Sink::look_again() noexcept {
 
 }  // namespace
 
-const char* start_calls(CallsWanted wanted) noexcept {
+const char* start_calls(CallsWanted wanted, PyObject* tasks) noexcept {
   if (!stacks::frames_are_trusted()) return "unknown_layout";
   set_call_filter(std::move(wanted.filter));
   now = std::move(wanted);
@@ -149,6 +149,7 @@ const char* start_calls(CallsWanted wanted) noexcept {
   detail::on_new_thread = Source::meet_thread;
   started = true;
   paused = lost = false;
+  meet_all(tasks);
   const char* reason = settle();
   started = reason == nullptr;
   return reason;
@@ -160,8 +161,9 @@ void pause_calls() noexcept {
   settle();
 }
 
-const char* resume_calls() noexcept {
+const char* resume_calls(PyObject* tasks) noexcept {
   paused = false;
+  if (started) meet_all(tasks);
   return settle();
 }
 

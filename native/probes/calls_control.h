@@ -22,10 +22,10 @@ struct CallsWanted {
   std::uint64_t min_duration = 0;  // nanoseconds; shorter calls are folded
 };
 
-// nullptr, or why not.
-[[nodiscard]] const char* start_calls(CallsWanted wanted) noexcept;
+// nullptr, or why not. `tasks` is a list of those that there are.
+[[nodiscard]] const char* start_calls(CallsWanted wanted, PyObject* tasks) noexcept;
 void pause_calls() noexcept;
-[[nodiscard]] const char* resume_calls() noexcept;
+[[nodiscard]] const char* resume_calls(PyObject* tasks) noexcept;
 // Does not matter whether they are on. nullptr, or why calls are missing.
 const char* stop_calls() noexcept;
 

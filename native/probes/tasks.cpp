@@ -1,6 +1,10 @@
 // tasks.cpp: see tasks.h.
 #include "probes/tasks.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "base/address_map.h"
 #include "base/clock.h"
 #include "cpython/pending.h"
@@ -22,10 +26,17 @@ PyTypeObject* awaited_types[3] = {};
 
 namespace {
 
+// Names that asyncio gives are numbers to us: there are as many of them as there are tasks.
+struct TaskName {
+  std::uint64_t value;  // a string's, or what follows "Task-"
+  bool numbered;
+  bool operator==(const TaskName&) const = default;
+};
+
+// What is known by a coroutine's frame, which may be gone.
 struct Known {
-  const Frame* frame;  // of its coroutine; may be gone
-  std::uint64_t id, parent, name;
-  stacks::CodeId code;  // of its coroutine, if that is recorded
+  const PyObject* task;  // may be gone, too
+  TaskName name;
   bool begun;
 };
 
@@ -40,11 +51,22 @@ struct Asyncio {
   PyObject *get_name = nullptr, *get_coroutine = nullptr, *done = nullptr;  // of c_task
 };
 Asyncio asyncio;
-// By their addresses, and those by the frames of their coroutines: both are theirs as long as they
-// live, and who comes after is met when it is made or begins.
+// By the frames of their coroutines, which are theirs as long as they live; who comes after is met
+// when it is made or begins.
 base::AddressMap<Known> known;
-base::AddressMap<const void*> tasks_by_frame;
-std::uint64_t last_id = 0;
+// Tasks that were met when they began. Eager ones among them get their names later, and may be over
+// by then, with no frame to know them by.
+struct BegunLately {
+  static constexpr std::size_t kMost = 64;
+  const PyObject* tasks[kMost] = {};
+  std::size_t next = 0;
+
+  void add(const PyObject* task) noexcept { tasks[next++ % kMost] = task; }
+  [[nodiscard]] bool has(const PyObject* task) const noexcept {
+    return std::find(std::begin(tasks), std::end(tasks), task) != std::end(tasks);
+  }
+};
+BegunLately begun_lately;
 std::uint32_t unannounced = 0;  // tasks that began and that nobody had told of
 bool wrappers_watched = false;
 
@@ -122,10 +144,11 @@ bool find_asyncio() noexcept {
   return true;
 }
 
-bool is_c_task(PyObject* value) noexcept {
-  return asyncio.c_task != nullptr && PyObject_TypeCheck(value, asyncio.c_task);
+bool is_c_task(const PyObject* value) noexcept {
+  return asyncio.c_task != nullptr &&
+         PyObject_TypeCheck(const_cast<PyObject*>(value), asyncio.c_task);
 }
-bool is_task(PyObject* value) noexcept {
+bool is_task(const PyObject* value) noexcept {
   return is_c_task(value) ||
          (asyncio.python_task != nullptr && PyObject_TypeCheck(value, asyncio.python_task));
 }
@@ -136,7 +159,7 @@ Ref<> own_attribute(PyObject* task, const char* name) noexcept {
   PyObject* value = attributes ? PyDict_GetItemString(attributes.get(), name) : nullptr;
   return Ref<>::borrow(value);
 }
-Ref<> name_of_task(PyObject* task) noexcept {
+Ref<> name_object(PyObject* task) noexcept {
   if (!is_c_task(task)) return own_attribute(task, "_name");
   return Ref<>(asyncio.get_name ? PyObject_CallOneArg(asyncio.get_name, task) : nullptr);
 }
@@ -164,29 +187,34 @@ Ref<> current_task() noexcept {
   return Ref<>::borrow(PyDict_GetItem(asyncio.current_tasks, loop.get()));
 }
 
-std::uint64_t id_of_task(PyObject* task) noexcept {
-  const Known* one = task != nullptr ? known.find(task) : nullptr;
-  return one != nullptr ? one->id : 0;
+// What tells tasks that live at one time apart. A reader finds out which one it is.
+std::uint64_t number_of(const PyObject* task) noexcept {
+  return reinterpret_cast<std::uintptr_t>(task) >> 4;
 }
 
-// The task whose coroutine has this frame.
-Known* task_of(const Frame* frame) noexcept {
-  const void* const* task = tasks_by_frame.find(frame);
-  Known* one = task != nullptr ? known.find(*task) : nullptr;
-  return one != nullptr && one->frame == frame ? one : nullptr;
+// "Task-17" -> 17; 0 for anything else, "Task-017" included.
+std::uint64_t number_in(PyObject* name) noexcept {
+  constexpr std::string_view kPrefix = "Task-";
+  constexpr std::size_t kMostDigits = 18;
+  if (!PyUnicode_IS_COMPACT_ASCII(name)) return 0;
+  std::string_view text(static_cast<const char*>(PyUnicode_DATA(name)),
+                        static_cast<std::size_t>(PyUnicode_GET_LENGTH(name)));
+  if (!text.starts_with(kPrefix)) return 0;
+  text.remove_prefix(kPrefix.size());
+  if (text.empty() || text.size() > kMostDigits || text.front() == '0') return 0;
+  std::uint64_t number = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9') return 0;
+    number = 10 * number + static_cast<std::uint64_t>(digit - '0');
+  }
+  return number;
 }
 
-std::uint64_t name_id_of(std::uint32_t recording, PyObject* task) noexcept {
-  const Ref<> name = name_of_task(task);
-  return name && PyUnicode_Check(name.get()) ? name_of(recording, name.get()) : 0;
-}
-
-void tell(const Known& task) noexcept {
-  const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
-    return format::Task::encode(out, deltas, base::ticks(), task.id, task.parent, task.name,
-                                task.code, reinterpret_cast<std::uintptr_t>(task.frame) >> 4);
-  };
-  store::store().write_metadata(format::kLongestCompact, encode);
+TaskName name_of_task(std::uint32_t recording, PyObject* task) noexcept {
+  const Ref<> name = name_object(task);
+  if (!name || !PyUnicode_Check(name.get())) return {0, false};
+  if (const std::uint64_t number = number_in(name.get())) return {number, true};
+  return {name_of(recording, name.get()), false};
 }
 
 void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begun,
@@ -194,37 +222,43 @@ void meet(std::uint32_t recording, PyObject* task, const Frame* frame, bool begu
   const stacks::CodeEntry* entry =
       decided_entry(cpython::code_of(cpython::executable(frame)), recording);
   const stacks::CodeId code = is_recorded(entry, recording) ? id_of(entry) : 0;
-  const Known one = {frame, ++last_id, parent, name_id_of(recording, task), code, begun};
-  Known* place = known.put(task);
-  const void** by_frame = tasks_by_frame.put(frame);
-  if (place == nullptr || by_frame == nullptr) return;
-  *place = one;
-  *by_frame = task;
-  tell(one);
+  const TaskName name = name_of_task(recording, task);
+  if (Known* place = known.put(frame)) *place = {task, name, begun};
+  const std::uint64_t generator = reinterpret_cast<std::uintptr_t>(frame) >> 4;
+  if (name.numbered) {
+    store::write_fact<format::NumberedTask>(number_of(task), parent, name.value, code, generator);
+  } else {
+    store::write_fact<format::Task>(number_of(task), parent, name.value, code, generator);
+  }
+}
+
+void name_again(std::uint32_t recording, PyObject* task) noexcept {
+  const Ref<> name = name_object(task);
+  if (!name || !PyUnicode_Check(name.get())) return;
+  store::write_fact<format::TaskName>(number_of(task), name_of(recording, name.get()));
 }
 
 // A task is made in one function and may get its name in the one that called that.
 void meet_again(std::uint32_t recording, PyObject* task, Known& one) noexcept {
-  const std::uint64_t name = name_id_of(recording, task);
+  const TaskName name = name_of_task(recording, task);
   if (name == one.name) return;
   one.name = name;
-  tell(one);
+  name_again(recording, task);
 }
 
 // Is a task that a function returns the one that is known at its address? It is if it is eager:
 // then its coroutine has begun, or has run to its end and is gone. And if it has not begun, but
 // only where tasks are told of twice. Else it is a new one where another has died, perhaps with its
 // coroutine where the other's was.
-bool is_same(const Known& one, const Frame* frame) noexcept {
-  if (frame == nullptr) return true;
-  return one.frame == frame && (one.begun ? cpython::has_begun(frame) : wrappers_watched);
+bool is_same(const Known& one, const PyObject* task, const Frame* frame) noexcept {
+  return one.task == task && (one.begun ? cpython::has_begun(frame) : wrappers_watched);
 }
 
 // The task that was running when this coroutine began, for one that begins inside another.
 std::uint64_t enclosing_task(const Frame* frame) noexcept {
   for (; frame != nullptr; frame = cpython::previous(frame)) {
     if (cpython::hidden(frame) || !cpython::is_generator(frame)) continue;
-    if (const Known* one = task_of(frame)) return one->id;
+    if (const Known* one = known.find(frame)) return number_of(one->task);
   }
   return 0;
 }
@@ -233,8 +267,7 @@ std::uint64_t enclosing_task(const Frame* frame) noexcept {
 
 void forget_tasks() noexcept {
   known.clear();
-  tasks_by_frame.clear();
-  last_id = 0;
+  begun_lately = {};
   unannounced = 0;
 }
 
@@ -244,7 +277,14 @@ void found(std::uint32_t recording, PyObject* task) noexcept {
   const Ref<> coroutine = coroutine_of(task);
   const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
   if (frame == nullptr || cpython::executable(frame) == 0) return;
-  meet(recording, task, frame, cpython::has_begun(frame), 0);
+  const bool begun = cpython::has_begun(frame);
+  Known* one = known.find(frame);
+  // The same as before a pause, unless all of it is another's by now: the name tells.
+  if (one != nullptr && one->task == task && one->name == name_of_task(recording, task)) {
+    one->begun = begun;
+    return;
+  }
+  meet(recording, task, frame, begun, 0);
 }
 
 void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* caller) noexcept {
@@ -252,8 +292,8 @@ void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* 
   const PendingAside aside;
   const Ref<> task = current_task();
   if (!task || !is_task(task.get())) return;
-  Known* one = task_of(frame);
-  if (one != nullptr && !one->begun && one == known.find(task.get())) {
+  Known* one = known.find(frame);
+  if (one != nullptr && !one->begun && one->task == task.get()) {
     one->begun = true;
     return meet_again(recording, task.get(), *one);  // it may have got another name
   }
@@ -261,6 +301,7 @@ void coroutine_begins(std::uint32_t recording, const Frame* frame, const Frame* 
   if (!coroutine || cpython::frame_of_generator(coroutine.get()) != frame) return;
   const std::uint64_t parent = enclosing_task(caller);
   meet(recording, task.get(), frame, true, parent);
+  begun_lately.add(task.get());
   // The first is a loop's main task, and eager ones have a parent. If there are more, this loop
   // makes its tasks in another way than asyncio's own.
   if (parent == 0 && ++unannounced == 3) watch_wrappers(module("asyncio.tasks").get());
@@ -271,28 +312,32 @@ void maybe_made(std::uint32_t recording, PyObject* value) noexcept {
   const PendingAside aside;
   const Ref<> coroutine = coroutine_of(value);
   const Frame* frame = coroutine ? cpython::frame_of_generator(coroutine.get()) : nullptr;
-  Known* one = known.find(value);
-  if (one != nullptr && is_same(*one, frame)) return meet_again(recording, value, *one);
-  if (frame == nullptr) return;
+  if (frame == nullptr) {
+    if (begun_lately.has(value)) name_again(recording, value);
+    return;
+  }
+  Known* one = known.find(frame);
+  if (one != nullptr && is_same(*one, value, frame)) return meet_again(recording, value, *one);
   const Ref<> parent = current_task();
-  meet(recording, value, frame, false, id_of_task(parent.get()));
+  const bool has_parent = parent && is_task(parent.get());
+  meet(recording, value, frame, cpython::has_begun(frame),
+       has_parent ? number_of(parent.get()) : 0);
 }
 
 void maybe_awaits(std::uint32_t recording, const Frame* frame, PyObject* value) noexcept {
-  const Known* one = task_of(frame);
-  if (one == nullptr) return;
+  const Known* one = known.find(frame);
+  if (one == nullptr || !one->begun) return;
+  const std::uint64_t task = number_of(one->task);
+  if (is_task(value)) {
+    store::write<format::Awaits>(recording, task, number_of(value));
+    return;
+  }
   const PendingAside aside;
-  const std::uint64_t id = one->id;
-  const auto tell = [&](PyObject* awaited) {
-    const std::uint64_t other = id_of_task(awaited);
-    if (other == 0) return;
-    store::write<format::Awaits>(recording, id, other);
-  };
-  if (is_task(value)) return tell(value);
   const Ref<> children = own_attribute(value, "_children");
   if (!children || !PyList_Check(children.get())) return;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(children.get()); ++i) {
-    tell(PyList_GET_ITEM(children.get(), i));
+    const PyObject* child = PyList_GET_ITEM(children.get(), i);
+    if (is_task(child)) store::write<format::Awaits>(recording, task, number_of(child));
   }
 }
 

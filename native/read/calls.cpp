@@ -134,6 +134,7 @@ CallReader::Step CallReader::take(ThreadCalls& thread, Call& call, ExceptionSeen
     case format::CRaise::kKind.code: return leave_native(thread, Left::unwind, call);
     case format::Folded::kKind.code: return fold(thread, call);
     case format::Frames::kKind.code: reconcile(thread, v[1]); break;
+    case format::FrameGenerator::kKind.code: name_generator(thread, v[1], v[2]); break;
     case format::Raised::kKind.code: see(thread, false, seen); return Step::exception;
     case format::Handled::kKind.code: see(thread, true, seen); return Step::exception;
     default: break;

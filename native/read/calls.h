@@ -81,6 +81,7 @@ class CallReader {
   void sort_facts();
   [[nodiscard]] bool apply_facts(ThreadCalls& thread, std::uint64_t until);
   void reconcile(ThreadCalls& thread, std::uint64_t stack);
+  void name_generator(ThreadCalls& thread, std::uint64_t level, std::uint64_t number);
   [[nodiscard]] bool follow_plan(Call& call);
   [[nodiscard]] bool finish(Call& call);
   [[nodiscard]] std::uint64_t end_of(const ThreadCalls& thread) const noexcept;

@@ -54,7 +54,12 @@ bool CallReader::apply_facts(ThreadCalls& thread, std::uint64_t until) {
   }
   if (has_frames) {
     thread.now = std::max(thread.now, frames_time);
-    reconcile(thread, frames_[thread.next_frames++].stack);
+    const ThreadFramesEntry& entry = frames_[thread.next_frames++];
+    if (entry.level == 0) {
+      reconcile(thread, entry.what);
+    } else {
+      name_generator(thread, entry.level, entry.what);
+    }
     return true;
   }
   const bool more_frames = thread.next_frames < thread.frames_end;
@@ -117,6 +122,29 @@ void CallReader::reconcile(ThreadCalls& thread, std::uint64_t stack) {
   plan_.thread = &thread;
   plan_.keep = keep;
   plan_.left = Left::gone;
+}
+
+// The open frame at that level, counted from the outermost, belongs to this generator, and what is
+// open inside it to its task.
+void CallReader::name_generator(ThreadCalls& thread, std::uint64_t level, std::uint64_t number) {
+  OpenCalls& open = thread.open;
+  if (open.beyond() != 0 || level == 0 || level > open.frames()) return;
+  std::size_t place = open.size();
+  for (std::size_t frames = open.frames() + 1; frames != level; steps_left_ -= steps_left_ != 0) {
+    if (steps_left_ == 0) {
+      ++stacks_left_out_;
+      return;
+    }
+    place = open.frame_at(place - 1) - 1;
+    --frames;
+  }
+  OpenCall& frame = open[place];
+  if (frame.instance != 0) return;
+  const Activation activation = generators_.resume(number, thread.now);
+  frame.generator = number;
+  frame.instance = activation.instance;
+  if (activation.task == 0) return;
+  for (; place < open.size(); ++place) open[place].task = activation.task;
 }
 
 // Ends one call; false: the plan is carried out.

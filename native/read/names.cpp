@@ -1,6 +1,9 @@
 // names.cpp: see names.h.
 #include "read/names.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "format/records/code.h"
 #include "format/records/frames.h"
 #include "format/records/info.h"
@@ -35,6 +38,9 @@ bool Names::fill(const Source& source) {
   while ((next = cursor.next(record)) == Next::record) {
     if (record.kind != nullptr) take(record);
   }
+  std::stable_sort(task_numbers_.begin(), task_numbers_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.number, a.time) < std::tie(b.number, b.time);
+  });
   return next == Next::end;
 }
 
@@ -55,11 +61,14 @@ void Names::take(const format::Record& record) {
       if (!budget_.afford(kEntryCost)) return;
       stacks_.insert_or_assign(v[0], StackEntry{v[1], v[2], as_signed(v[3])});
       return;
-    case format::Task::kKind.code: return take_task(record);
+    case format::Task::kKind.code:
+    case format::NumberedTask::kKind.code:
+    case format::TaskName::kKind.code: return take_task(record);
     case format::Thread::kKind.code:
     case format::ThreadName::kKind.code:
     case format::ThreadEnd::kKind.code: return take_thread(record);
     case format::ThreadFrames::kKind.code:
+    case format::ThreadGenerator::kKind.code:
     case format::CallsOff::kKind.code: return take_calls(record);
     default: return;
   }
@@ -81,17 +90,36 @@ void Names::take_thread(const format::Record& record) {
   }
 }
 
-// A task may be met more than once: what is said last about it counts, but not when.
 void Names::take_task(const format::Record& record) {
   const auto& v = record.values;
-  if (!budget_.afford(2 * kEntryCost)) return;
-  const auto [place, is_new] = task_places_.try_emplace(v[1], tasks_.size());
-  if (is_new) tasks_.push_back({v[1], 0, 0, 0, v[0]});
-  TaskEntry& task = tasks_[place->second];
-  task.parent = v[2];
-  task.name = v[3];
-  task.code = v[4];
-  task_runs_.push_back({v[5], v[0], task_runs_.size(), v[1]});
+  const auto newest = [&](std::uint64_t number) {
+    const std::uint64_t* id = number != 0 ? find(newest_tasks_, number) : nullptr;
+    return id != nullptr ? *id : 0;
+  };
+  if (record.code == format::TaskName::kKind.code) {
+    if (const std::uint64_t id = newest(v[1])) {
+      tasks_[id - 1].name = v[2];
+      tasks_[id - 1].number = 0;
+    }
+    return;
+  }
+  if (!budget_.afford(3 * kEntryCost)) return;
+  const bool numbered = record.code == format::NumberedTask::kKind.code;
+  const std::uint64_t id = tasks_.size() + 1;
+  tasks_.push_back({id, newest(v[2]), numbered ? 0 : v[3], numbered ? v[3] : 0, v[4], v[0]});
+  newest_tasks_.insert_or_assign(v[1], id);
+  task_numbers_.push_back({v[1], v[0], id});
+  task_runs_.push_back({v[5], v[0], task_runs_.size(), id});
+}
+
+std::uint64_t Names::task_at(std::uint64_t number, std::uint64_t time) const noexcept {
+  const auto after =
+      std::upper_bound(task_numbers_.begin(), task_numbers_.end(), std::tie(number, time),
+                       [](const auto& wanted, const TaskNumber& one) {
+                         return wanted < std::tie(one.number, one.time);
+                       });
+  if (after == task_numbers_.begin() || (after - 1)->number != number) return 0;
+  return (after - 1)->task;
 }
 
 void Names::take_calls(const format::Record& record) {
@@ -99,8 +127,10 @@ void Names::take_calls(const format::Record& record) {
   if (!budget_.afford(kEntryCost)) return;
   if (record.code == format::CallsOff::kKind.code) {
     calls_off_.push_back(v[0]);
-  } else {
-    thread_frames_.push_back({v[1], v[0], thread_frames_.size(), v[2]});
+  } else if (record.code == format::ThreadFrames::kKind.code) {
+    thread_frames_.push_back({v[1], v[0], thread_frames_.size(), v[2], 0});
+  } else if (v[2] != 0) {
+    thread_frames_.push_back({v[1], v[0], thread_frames_.size(), v[3], v[2]});
   }
 }
 

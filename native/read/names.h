@@ -32,16 +32,25 @@ struct ThreadEntry {
   std::optional<std::uint64_t> end_ticks;
 };
 struct TaskEntry {
-  std::uint64_t id, parent, name, code;
-  std::uint64_t start_ticks;  // when it was met first
+  std::uint64_t id;      // from 1, in the order in which they were met
+  std::uint64_t parent;  // an id; 0: none is known
+  std::uint64_t name;    // a string, or
+  std::uint64_t number;  // what follows "Task-", if it is not 0
+  std::uint64_t code;
+  std::uint64_t start_ticks;  // when it was met
+};
+// From `time` on, the number means this task.
+struct TaskNumber {
+  std::uint64_t number, time, task;
 };
 // From `time` on, whoever enters the coroutine with this number runs the task.
 struct TaskRun {
   std::uint64_t generator, time, order, task;  // in the order of writing, at the same time
 };
-// At `time`, the thread had exactly these frames open.
+// At `time`, the thread had exactly these frames open; or, with a level, the frame at that level
+// belonged to this generator.
 struct ThreadFramesEntry {
-  std::uint64_t thread, time, order, stack;
+  std::uint64_t thread, time, order, what, level;
 };
 
 class Names {
@@ -56,6 +65,8 @@ class Names {
   // In the order in which they were met.
   [[nodiscard]] const std::vector<ThreadEntry>& threads() const noexcept { return threads_; }
   [[nodiscard]] const std::vector<TaskEntry>& tasks() const noexcept { return tasks_; }
+  // The id of the task that this number meant at that time; 0: none.
+  [[nodiscard]] std::uint64_t task_at(std::uint64_t number, std::uint64_t time) const noexcept;
   // In the order in which they were written.
   [[nodiscard]] const std::vector<TaskRun>& task_runs() const noexcept { return task_runs_; }
   [[nodiscard]] const std::vector<ThreadFramesEntry>& thread_frames() const noexcept {
@@ -80,9 +91,11 @@ class Names {
   IdMap<std::string> strings_;
   IdMap<CodeEntry> codes_;
   IdMap<StackEntry> stacks_;
-  IdMap<std::size_t> thread_places_, task_places_;
+  IdMap<std::size_t> thread_places_;
+  IdMap<std::uint64_t> newest_tasks_;  // their ids, by number
   std::vector<ThreadEntry> threads_;
   std::vector<TaskEntry> tasks_;
+  std::vector<TaskNumber> task_numbers_;  // by number, then time
   std::vector<TaskRun> task_runs_;
   std::vector<ThreadFramesEntry> thread_frames_;
   std::vector<std::uint64_t> calls_off_;

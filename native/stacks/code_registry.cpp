@@ -9,7 +9,7 @@ namespace {
 
 bool same_code(const CodeEntry& a, const CodeEntry& b) noexcept {
   return a.name == b.name && a.qualname == b.qualname && a.filename == b.filename &&
-         a.line_table == b.line_table && a.first_line == b.first_line;
+         a.line_table == b.line_table && a.first_line == b.first_line && a.suspends == b.suspends;
 }
 
 }  // namespace
@@ -52,6 +52,7 @@ CodeEntry* CodeRegistry::intern(const cpython::CodeView& view) noexcept {
                             pool.intern(view.line_table),
                             view.first_line,
                             kNoCode,
+                            view.suspends,
                             0};
   constexpr auto kNone = base::BytePool::kNone;
   if (wanted.name == kNone || wanted.qualname == kNone || wanted.filename == kNone ||
@@ -71,6 +72,7 @@ CodeEntry* CodeRegistry::intern(const cpython::CodeView& view) noexcept {
   entry->line_table = wanted.line_table;
   entry->first_line = wanted.first_line;
   entry->id = id;
+  entry->suspends = wanted.suspends;
   last_.store(id, std::memory_order_release);  // before it can be found, as in BytePool::keep
   const auto hash_of_id = [&](CodeId other) { return hash_of(*entries_.at(other)); };
   if (index_.insert(hash, id, hash_of_id)) return entry;

@@ -36,6 +36,7 @@ struct CodeEntry {
   base::BytePool::Ref name, qualname, filename, line_table;
   std::int32_t first_line;
   CodeId id;
+  bool suspends;                    // its frames belong to generators, coroutines and the like
   std::atomic<std::uint32_t> mark;  // whatever the call probe notes, see probes/call_codes.h
 };
 

@@ -57,7 +57,16 @@ template <class R, class Clock, class... Values>
   return true;
 }
 
-// The same for records with a body of any size that fits into a chunk: encode(out) -> end.
+// What holds for the whole recording from now on, as metadata. False if it found no room.
+template <class R, class... Values>
+bool write_fact(Values... values) noexcept {
+  const auto encode = [&](std::uint8_t* out, format::Deltas& deltas) {
+    return R::encode(out, deltas, base::ticks(), values...);
+  };
+  return store().write_metadata(format::kLongestCompact, encode);
+}
+
+// The same as write() for records with a body of any size that fits into a chunk: encode(out) -> end.
 template <class Encode>
 inline bool write_body(std::uint32_t generation, std::size_t size, Encode&& encode) noexcept {
   Cursor* cursor = detail::this_cursor;

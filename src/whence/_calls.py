@@ -25,8 +25,7 @@ class NativeCalls(tracers.CallTracer):
         options: "Options",
         enter: "Callable[[int], None]",  # noqa: ARG002
     ) -> str | None:
-        tasks = _tasks()
-        reason = _core.start_calls(
+        return _core.start_calls(
             options.include,
             options.exclude,
             _OWN,
@@ -34,9 +33,8 @@ class NativeCalls(tracers.CallTracer):
             options.exceptions,
             options.max_depth,
             options.min_duration,
+            _tasks(),
         )
-        _core.meet_tasks(tasks)
-        return reason
 
     def stop(self) -> None:
         reason = _core.stop_calls()
@@ -47,7 +45,7 @@ class NativeCalls(tracers.CallTracer):
         _core.pause_calls()
 
     def resume(self) -> None:
-        _core.resume_calls()
+        _core.resume_calls(_tasks())
 
     def forget(self) -> None:
         _core.forget_calls()

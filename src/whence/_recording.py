@@ -176,7 +176,8 @@ class Recording:
         for pair in self._reader.awaits() if known else ():
             if len(pairs) == most:
                 break
-            pairs[pair] = None
+            if all(pair):  # else a task that nobody has told of
+                pairs[pair] = None
         awaits: dict[int, list[int]] = {}
         awaited_by: dict[int, list[int]] = {}
         for task, awaited in pairs:

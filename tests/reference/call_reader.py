@@ -16,7 +16,8 @@ LEFT = {0x20: "return", 0x21: "unwind", 0x22: "yield", 0x25: "gone", 0x26: "unst
 C_LEFT = {0x23: "return", 0x24: "unwind"}
 SEEN = {0x6B: "raised", 0x6C: "handled"}
 CALLS_OFF, THREAD_END, THREAD_FRAMES, STACK, THREAD = 0x28, 0x64, 0x6E, 0x82, 0xA0
-TASK = 0xC3
+FRAME_GENERATOR, THREAD_GENERATOR = 0x70, 0x85
+TASKS = {0xC3, 0xC4}
 
 
 @dataclass
@@ -40,8 +41,9 @@ class Thread:
     open: list[Frame] = field(default_factory=list)
     now: int = 0
     numbers: int = 0
-    # what metadata say: (time, 0 for an end of recording calls, else 1, stack)
-    facts: list[tuple[int, int, int]] = field(default_factory=list)
+    # what metadata say: (time, 0 for an end of recording calls, else 1, stack; or a
+    # generator, with a level)
+    facts: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     @property
     def frames(self) -> list[Frame]:
@@ -69,25 +71,30 @@ class Calls:
         self.generators: dict[int, Generator] = {}
         self.stacks = {r.values[0]: r.values for r in metadata if r.code == STACK}
         self.offs = sorted(r.values[0] for r in metadata if r.code == CALLS_OFF)
-        self.runs = [r.values for r in metadata if r.code == TASK]
+        tasks = [r.values for r in metadata if r.code in TASKS]
+        # (time, generator, task)
+        self.runs = [(v[0], v[5], number) for number, v in enumerate(tasks, 1)]
         self.thread_ends: dict[int, int | None] = {}
-        self.frames: list[tuple[int, int, int]] = []
+        self.frames: list[tuple[int, int, int, int]] = []
         for raw in metadata:
             if raw.code == THREAD_FRAMES:
                 time, number, stack = raw.values
-                self.frames.append((number & 0xFFFFFFFF, time, stack))
+                self.frames.append((number & 0xFFFFFFFF, time, stack, 0))
+            elif raw.code == THREAD_GENERATOR and raw.values[2]:
+                time, number, level, generator = raw.values
+                self.frames.append((number & 0xFFFFFFFF, time, generator, level))
             elif raw.code == THREAD:
                 self.thread_ends.setdefault(raw.values[1], None)
             elif raw.code == THREAD_END and raw.values[1] in self.thread_ends:
                 self.thread_ends[raw.values[1]] = raw.values[0]
-        for number, _, _ in self.frames:
+        for number, *_ in self.frames:
             self.thread(number)
 
     def thread(self, number: int) -> Thread:
         if number not in self.threads:
             thread = Thread(number)
-            thread.facts = [(time, 0, 0) for time in self.offs]
-            thread.facts += [(t, 1, s) for n, t, s in self.frames if n == number]
+            thread.facts = [(time, 0, 0, 0) for time in self.offs]
+            thread.facts += [(t, 1, s, k) for n, t, s, k in self.frames if n == number]
             thread.facts.sort(key=lambda fact: fact[:2])
             self.threads[number] = thread
         return self.threads[number]
@@ -98,13 +105,15 @@ class Calls:
         """Do what metadata say before an event at this time."""
         due = [
             i
-            for i, (time, kind, _) in enumerate(thread.facts)
+            for i, (time, kind, *_) in enumerate(thread.facts)
             if (time <= until if kind else time < until)
         ]
         # an end that comes before frames which count already counts too
-        for time, kind, stack in thread.facts[: max(due, default=-1) + 1]:
+        for time, kind, stack, level in thread.facts[: max(due, default=-1) + 1]:
             thread.now = max(thread.now, time)
-            if kind:
+            if level:
+                self.name_generator(thread, level, stack)
+            elif kind:
                 self.reconcile(thread, stack)
             else:
                 self.close(thread, 0, "cut")
@@ -210,24 +219,33 @@ class Calls:
     def enter_generator(
         self, thread: Thread, code: int, generator: int, entered: str, *, begins: bool
     ) -> None:
+        instance, task = self.activation(generator, thread.now, begins=begins)
+        more = {"generator": generator, "instance": instance, "task": task}
+        self.enter(thread, code, entered, **more)
+
+    def activation(self, generator: int, now: int, *, begins: bool) -> tuple[int, int]:
         seen = self.generators.setdefault(generator, Generator()).seen
         if begins or not seen:
             self.instances += 1
-            seen.append((self.instances, thread.now))
-        seen[-1] = (seen[-1][0], max(seen[-1][1], thread.now))
-        runs = [run for run in self.runs if run[5] == generator]
-        runs = sorted((run for run in runs if run[0] <= thread.now), key=lambda r: r[0])
+            seen.append((self.instances, now))
+        seen[-1] = (seen[-1][0], max(seen[-1][1], now))
+        runs = [run for run in self.runs if run[1] == generator and run[0] <= now]
+        runs.sort(key=lambda run: run[0])
         # Another thread's, which was read before, may have happened later.
-        if runs and len(seen) > 1 and runs[-1][0] <= seen[-2][1] <= thread.now:
+        if runs and len(seen) > 1 and runs[-1][0] <= seen[-2][1] <= now:
             runs = []
-        self.enter(
-            thread,
-            code,
-            entered,
-            generator=generator,
-            instance=seen[-1][0],
-            task=runs[-1][1] if runs else 0,
-        )
+        return seen[-1][0], runs[-1][2] if runs else 0
+
+    def name_generator(self, thread: Thread, level: int, generator: int) -> None:
+        frames = thread.frames
+        if not 0 < level <= len(frames) or frames[level - 1].instance:
+            return
+        frame = frames[level - 1]
+        instance, task = self.activation(generator, thread.now, begins=False)
+        frame.generator, frame.instance = generator, instance
+        if task:
+            for inner in thread.open[thread.open.index(frame) :]:
+                inner.task = task
 
     # Events
 
@@ -255,6 +273,8 @@ class Calls:
             self.fold(thread, *values[1:])
         elif raw.code == FRAMES:
             self.reconcile(thread, values[1])
+        elif raw.code == FRAME_GENERATOR:
+            self.name_generator(thread, *values[1:])
         elif raw.code in SEEN:
             self.see(thread, SEEN[raw.code], *values[1:])
 
@@ -272,10 +292,10 @@ class Calls:
     def finish(self) -> None:
         for number in sorted(self.threads):
             thread = self.threads[number]
-            last = max((t for t, kind, _ in thread.facts if kind), default=None)
+            last = max((t for t, kind, *_ in thread.facts if kind), default=None)
             if last is not None:
                 self.advance(thread, last)
-            ends = [time for time, _, _ in thread.facts]
+            ends = [time for time, *_ in thread.facts]
             thread_end = self.thread_ends.get(number)
             ends += [] if thread_end is None else [thread_end]
             end = min(ends) if ends else self.end

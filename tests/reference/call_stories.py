@@ -97,8 +97,14 @@ class Story:
                 Raw(0x6E, [self.now, thread.number, self.stack(frames)])
             )
             thread.open = []
-            for frame in frames:
-                self.enter(thread, frame.what, "open")
+            for level, frame in enumerate(frames, 1):
+                more = {}
+                if frame.generator:
+                    told = [self.now, thread.number, level, frame.generator]
+                    self.metadata.append(Raw(0x85, told))
+                    more = {"generator": frame.generator, "instance": frame.instance}
+                    more["task"] = frame.task
+                self.enter(thread, frame.what, "open", **more)
 
     def stack(self, frames: list[Frame]) -> int:
         path = tuple(frame.what for frame in frames)
@@ -118,6 +124,10 @@ class Story:
             self.chunks.append(thread.chunk)
             frames = [frame for frame in thread.open if not frame.native]
             thread.chunk.records.append(Raw(0x48, [self.now, self.stack(frames)]))
+            for level, frame in enumerate(frames, 1):
+                if frame.generator:
+                    told = [self.now, level, frame.generator]
+                    thread.chunk.records.append(Raw(0x70, told))
         thread.chunk.records.append(Raw(code, [self.now, *values]))
 
     # What programs do
@@ -245,7 +255,7 @@ def story(rng: random.Random) -> tuple[File, list[tuple[Any, ...]]]:
 
 _NONSENSE = [
     *(0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x40, 0x43, 0x46, 0x47, 0x48, 0x65),
-    *(0x66, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x84),
+    *(0x66, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x70, 0x84),
 ]
 
 
@@ -266,8 +276,10 @@ def nonsense(rng: random.Random) -> File:
         metadata.append(
             rng.choice(
                 [
-                    Raw(0xC3, [now, rng.randint(1, 5), small(), 1, small(), small(3)]),
-                    Raw(0xC3, [now, rng.randint(1, 5), small(), 1, small(), small(3)]),
+                    Raw(0xC3, [now, small(5), small(), 1, small(), small(3)]),
+                    Raw(0xC4, [now, small(5), small(), small(), small(), small(3)]),
+                    Raw(0x6F, [now, small(5), small()]),
+                    Raw(0x85, [now, rng.randint(1, 4), small(), small(3)]),
                     Raw(0x6E, [now, rng.randint(1, 4), small()]),
                     Raw(rng.choice([0x27, 0x28]), [now]),
                 ]

@@ -51,7 +51,7 @@ _TABLE = """
 6A open          e time code generator:generator
 6B raised        e time type:string offset
 6C handled       e time type:string offset
-6D awaits        e time task awaited
+6D awaits        e time task:task awaited:task
 80 span_end      e time span:span name:string duration:duration
 81 span_error    e time span:span name:string duration:duration
 83 free          e time domain address:address stack
@@ -61,6 +61,7 @@ A4 gc_end        e time generation collected uncollectable duration:duration
 C1 span_end_away e time owner span name:string duration:duration error
 C2 handle_event  e time table handle:signed name:string backend:string duration:duration
 48 frames        - time stack
+70 frame_generator - time level generator:generator
 65 owner         - time thread first_event
 66 lost          - time reason:reason events
 E2 span_tags     - span tags:bytes
@@ -69,11 +70,14 @@ E2 span_tags     - span tags:bytes
 63 thread_name   - time thread name:string
 64 thread_end    - time thread events
 6E thread_frames - time thread stack
+6F task_name     - time task:task name:string
+85 thread_generator - time thread level generator:generator
 82 stack         - id parent code offset:signed
 A0 thread        - time thread os_id name:string known
 C0 code          - id name:string qualname:string filename:string first_line:signed \
 line_table:string
-C3 task          - time task parent name:string code generator:generator
+C3 task          - time task:task parent:task name:string code generator:generator
+C4 numbered_task - time task:task parent:task number code generator:generator
 E0 string        - id text:bytes
 E1 string_part   - id text:bytes
 E3 info          - key:string value:bytes
@@ -256,7 +260,8 @@ class Deltas:
     """What fields of a chunk are relative to."""
 
     def __init__(self, start: int) -> None:
-        self.time, self.span, self.address, self.generator = start, 0, 0, 0
+        self.time = start
+        self.span = self.address = self.generator = self.task = 0
 
     def write(self, type_: str, value: Any) -> int:
         if type_ == "time":
@@ -265,13 +270,9 @@ class Deltas:
             return int(delta)
         if type_ == "span":
             return zigzag(_signed((value - self.span) & U64))
-        if type_ == "address":
-            delta = _signed((value - self.address) & U64)
-            self.address = value
-            return zigzag(delta)
-        if type_ == "generator":
-            delta = _signed((value - self.generator) & U64)
-            self.generator = value
+        if type_ in {"address", "generator", "task"}:
+            delta = _signed((value - getattr(self, type_)) & U64)
+            setattr(self, type_, value)
             return zigzag(delta)
         if type_ == "signed":
             return zigzag(value)
@@ -283,12 +284,9 @@ class Deltas:
             return self.time
         if type_ == "span":
             return (self.span + unzigzag(raw)) & U64
-        if type_ == "address":
-            self.address = (self.address + unzigzag(raw)) & U64
-            return self.address
-        if type_ == "generator":
-            self.generator = (self.generator + unzigzag(raw)) & U64
-            return self.generator
+        if type_ in {"address", "generator", "task"}:
+            setattr(self, type_, (getattr(self, type_) + unzigzag(raw)) & U64)
+            return getattr(self, type_)
         if type_ == "signed":
             return unzigzag(raw)
         return unreal(raw) if type_ == "real" else raw
@@ -297,7 +295,7 @@ class Deltas:
         if code == 0x62:
             self.span = values[1]
         elif code == 0x65:
-            self.span = self.address = self.generator = 0
+            self.span = self.address = self.generator = self.task = 0
 
 
 def write_record(record: Raw, deltas: Deltas) -> bytes:

@@ -71,6 +71,7 @@ class Decoded:
     problems: int = 0
     threads: list[tuple[Any, ...]] = field(default_factory=list)
     tasks: list[tuple[Any, ...]] = field(default_factory=list)
+    awaits: list[tuple[int, ...]] = field(default_factory=list)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     exceptions: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -93,6 +94,7 @@ class _Reader:
         self.unpack = unpack
         self.out = Decoded()
         self.strings: dict[int, bytes] = {}
+        self.task_numbers: list[tuple[int, int, int]] = []
         self.readings: list[tuple[int, int]] = []  # of both clocks, in chunk headers
         self.read_header()
 
@@ -438,14 +440,26 @@ class _Reader:
         return self.text(name) if self.text(qualname) is None else self.text(qualname)
 
     def task_list(self, metadata: list[Raw]) -> list[tuple[Any, ...]]:
-        tasks: dict[int, tuple[Any, ...]] = {}
+        tasks: list[list[Any]] = []
+        newest: dict[int, int] = {0: 0}
         for raw in metadata:
-            if raw.code == 0xC3:
+            if raw.code in {0xC3, 0xC4}:
                 time, task, parent, name, code, _ = raw.values
-                start = tasks[task][4] if task in tasks else self.at(time)
-                function = self.function(code)
-                tasks[task] = (task, self.text(name), parent or None, function, start)
-        return list(tasks.values())
+                text = f"Task-{name}" if raw.code == 0xC4 and name else self.text(name)
+                around = newest.get(parent) or None
+                number = len(tasks) + 1
+                tasks.append([number, text, around, self.function(code), self.at(time)])
+                self.task_numbers.append((task, time, number))
+                newest[task] = number if task else 0
+            elif raw.code == 0x6F and newest.get(raw.values[1]):
+                tasks[newest[raw.values[1]] - 1][1] = self.text(raw.values[2])
+        return [tuple(task) for task in tasks]
+
+    def task_at(self, number: int, time: int) -> int:
+        """Return the id of the task that the number meant at that time, or 0."""
+        found = [one for one in self.task_numbers if one[0] == number]
+        found = sorted((t, task) for _, t, task in found if t <= time)
+        return found[-1][1] if found else 0
 
     def read_calls(
         self, metadata: list[Raw], raws: list[tuple[Raw, int, int, Found]]
@@ -454,6 +468,9 @@ class _Reader:
         for raw, thread, time, chunk in raws:
             if chunk.what == EVENTS:
                 found.take(raw, thread, time)
+                if raw.code == 0x6D:
+                    pair = (self.task_at(task, time) for task in raw.values[1:])
+                    self.out.awaits.append(tuple(pair))
         found.finish()
         self.out.calls = [self.call(call) for call in found.calls]
         self.out.exceptions = [self.exception(event) for event in found.exceptions]

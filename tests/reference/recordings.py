@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _METADATA_KINDS = {
-    *(0x27, 0x28, 0x63, 0x64, 0x6E, 0x82, 0xA0, 0xC0, 0xC3, 0xE0, 0xE1, 0xE3, 0xE4),
+    *(0x27, 0x28, 0x63, 0x64, 0x6E, 0x6F, 0x82, 0x85, 0xA0, 0xC0, 0xC3, 0xC4),
+    *(0xE0, 0xE1, 0xE3, 0xE4),
 }
 TAGS = [
     *((1, None), (2, False), (3, True), (4, -5), (5, 2.5)),
@@ -59,8 +60,9 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
         *(Raw(0x82, [1, 0, 1, 6]), Raw(0x82, [2, 1, 1, -1])),
         *(Raw(0xA0, [1_010, 1, 4242, 7, 1]), Raw(0xA0, [1_020, 2, 4243, 0, 0])),
         *(Raw(0x63, [1_030, 2, 20]), Raw(0xC3, [1_040, 1, 0, 9, 1, 7])),
-        *(Raw(0xC3, [1_050, 2, 1, 8, 1, 3]), Raw(0x27, [1_060])),
-        *(Raw(0x6E, [1_070, 2, 1]), Raw(0xE4, [1, b"table"])),
+        *(Raw(0xC4, [1_050, 2, 1, 8, 1, 3]), Raw(0x27, [1_060])),
+        *(Raw(0x6F, [1_055, 1, 8]), Raw(0xE4, [1, b"table"])),
+        *(Raw(0x6E, [1_070, 2, 1]), Raw(0x85, [1_070, 2, 1, 3])),
         *(Raw(0x64, [9_000, 2, 12]), Raw(0x28, [9_500])),
     ]
     chunks = _chunks(1, metadata, METADATA, 0, chunk_size, (1_000, 5_000_100))
@@ -114,7 +116,7 @@ def _thread_one(time: int, span: int) -> list[Raw]:
 def _calls(time: int) -> list[Raw]:
     """Frames entered and left in every way there is."""
     return [
-        *(Raw(0x48, [time, 2]), Raw(0x47, [time, 1])),
+        *(Raw(0x48, [time, 2]), Raw(0x70, [time, 2, 3]), Raw(0x47, [time, 1])),
         *(Raw(0x67, [time + 1, 1, 7]), Raw(0x22, [time + 2])),
         *(Raw(0x68, [time + 3, 1, 7]), Raw(0x6D, [time + 4, 1, 2])),
         *(Raw(0x22, [time + 5]), Raw(0x69, [time + 6, 1, 7]), Raw(0x21, [time + 7])),
@@ -361,7 +363,7 @@ def _value(  # noqa: PLR0911
         return rng.choice([0, -1, small, -(2**63), 2**63 - 1])
     if type_ == "real":
         return rng.choice([0.0, -1.5, 1e300, float("inf")])
-    if type_ in {"span", "address", "generator"}:
+    if type_ in {"span", "address", "generator", "task"}:
         return rng.getrandbits(64) if type_ == "address" else small
     if name in {"owner", "thread", "span"}:
         return small

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+import whence
 from harness import traced
 
 EAGER = sys.version_info >= (3, 12)
@@ -236,8 +237,6 @@ def test_eager_tasks_that_are_done_at_once(path):
 
 
 def run_with_tasks_from_before(path, run):
-    import whence
-
     async def main():
         gate = asyncio.Event()
 
@@ -272,10 +271,64 @@ def test_tasks_that_were_there_before(path, run):
     assert tasks["new"].awaited_by == (tasks["main"].id,)
 
 
-@pytest.mark.xfail(reason="frames that are open at start do not say whose they are")
 def test_the_task_that_runs_when_the_recording_begins(path, run):
     found = run_with_tasks_from_before(path, run)
     assert names_of(found, "leaf")[0] == "main"
+
+
+def test_tasks_that_begin_while_calls_are_paused(path, run):
+    async def main(recorder):
+        before = asyncio.create_task(work(6), name="before")
+        await pause(2)
+        recorder.pause()
+        leaf()
+        meanwhile = asyncio.create_task(work(4), name="meanwhile")
+        await pause(2)
+        recorder.resume()
+        leaf()
+        await asyncio.gather(before, meanwhile)
+
+    found = traced.record(path, lambda recorder: run(lambda: main(recorder))())
+    names = names_of(found, "leaf")
+    assert sorted(names) == ["before", "before", "main", "meanwhile"]
+    known = [task.name for task in found.tasks]
+    assert known.count("before") == known.count("main") == known.count("meanwhile") == 1
+
+
+def test_a_ring_still_knows_whose_frames_are_open(path, run):
+    async def busy():
+        for _ in range(40_000):
+            leaf()
+
+    async def main():
+        await asyncio.create_task(busy(), name="busy")
+
+    size = {"max_size": "160 KB", "chunk_size": "16 KB"}
+    with whence.record(path, pack=False, gc=False, **size) as recorder:
+        run(main)()
+    assert recorder.dropped["ring"] > 0
+    with whence.open(path) as recording:
+        names = {task.id: task.name for task in recording.tasks}
+        tasks = {names[call.task] for call in recording.calls() if call.task}
+        leaves = [c.task for c in recording.calls() if c.function == "leaf"]
+    assert tasks >= {"busy"}
+    assert leaves
+    assert None not in leaves
+
+
+def test_a_generator_that_is_open_at_the_beginning_stays_the_same(path):
+    def numbers():
+        recorder.start()
+        yield 1
+        yield 2
+
+    recorder = whence.record(path, pack=False, gc=False)
+    assert list(numbers()) == [1, 2]
+    recorder.stop()
+    calls = traced.read(path).of("numbers")
+    assert [call.entered for call in calls] == ["open", "resume", "resume"]
+    assert len({call.generator for call in calls}) == 1
+    assert calls[0].generator is not None
 
 
 def test_two_loops_on_two_threads(path):

@@ -15,6 +15,7 @@ BEGIN, RESUME, THROW, OPEN_AGAIN = 0x67, 0x68, 0x69, 0x6A
 RAISED, HANDLED, AWAITS, LOST, OWNER, MARK = 0x6B, 0x6C, 0x6D, 0x66, 0x65, 0x43
 ON, OFF, STACK, TASK, THREAD, THREAD_END = 0x27, 0x28, 0x82, 0xC3, 0xA0, 0x64
 THREAD_FRAMES, CODE, STRING = 0x6E, 0xC0, 0xE0
+NUMBERED, TASK_NAME, FRAME_GENERATOR, THREAD_GENERATOR = 0xC4, 0x6F, 0x70, 0x85
 
 # codes 1, 1 2, 1 2 3 and 1 3
 STACKS = [
@@ -285,14 +286,53 @@ def test_a_task_that_is_found_later_has_its_coroutine_from_then_on(read):
 
 
 def test_tasks(read):
-    tasks = [Raw(TASK, [5, 1, 0, 1, 1, 7]), Raw(TASK, [6, 2, 1, 2, 99, 8])]
-    tasks += [Raw(TASK, [7, 3, 1, 0, 2, 9]), Raw(TASK, [8, 1, 0, 3, 2, 7])]
-    events = [(AWAITS, 10, 1, 2), (AWAITS, 11, 1, 3), (AWAITS, 12, 1, 2)]
-    with read([*events, (AWAITS, 13, 3, 2), (AWAITS, 14, 3, 44)], tasks) as recording:
+    tasks = [Raw(TASK, [5, 41, 0, 1, 2, 7]), Raw(NUMBERED, [6, 42, 41, 17, 99, 8])]
+    tasks += [Raw(TASK, [7, 43, 41, 0, 2, 9]), Raw(TASK_NAME, [8, 41, 3])]
+    tasks += [Raw(TASK_NAME, [9, 99, 3])]
+    events = [(AWAITS, 10, 41, 42), (AWAITS, 11, 41, 43), (AWAITS, 12, 41, 42)]
+    events += [(AWAITS, 13, 43, 42), (AWAITS, 14, 43, 44)]
+    with read(events, tasks) as recording:
         one, two, three = recording.tasks
     assert one == (1, "name 3", None, "name 2", 5, (2, 3), ())
-    assert two == (2, "name 2", 1, None, 6, (), (1, 3))
-    assert three == (3, None, 1, "name 2", 7, (2, 44), (1,))
+    assert two == (2, "Task-17", 1, None, 6, (), (1, 3))
+    assert three == (3, None, 1, "name 2", 7, (2,), (1,))
+
+
+def test_a_number_means_the_newest_task_that_has_it(read):
+    tasks = [Raw(NUMBERED, [5, 41, 0, 1, 1, 7]), Raw(NUMBERED, [6, 42, 41, 2, 1, 8])]
+    tasks += [Raw(NUMBERED, [20, 41, 42, 3, 1, 7]), Raw(TASK_NAME, [21, 41, 4])]
+    tasks += [Raw(NUMBERED, [22, 43, 41, 4, 1, 9])]
+    events = [(AWAITS, 10, 42, 41), (AWAITS, 30, 41, 43), (BEGIN, 31, 1, 7)]
+    with read([*events, (RETURN, 32)], tasks) as recording:
+        told = [(t.name, t.parent, t.awaits, t.awaited_by) for t in recording.tasks]
+        assert [call.task for call in recording.calls()] == [3]
+    assert told == [
+        *(("Task-1", None, (), (2,)), ("Task-2", 1, (1,), ())),
+        *(("name 4", 2, (4,), ()), ("Task-4", 3, (), (3,))),
+    ]
+
+
+def test_frames_that_are_found_open_say_whose_they_are(read):
+    tasks = [Raw(TASK, [3, 41, 0, 1, 1, 7]), Raw(TASK, [4, 42, 0, 2, 2, 8])]
+    stacks = [Raw(STACK, [n, n - 1, n, 0]) for n in (1, 2, 3, 4)]
+    open_ = [Raw(THREAD_FRAMES, [5, 1, 4])]
+    open_ += [Raw(THREAD_GENERATOR, [5, 1, level, level + 5]) for level in (2, 3)]
+    events = [(CALL, 10, 5), (RETURN, 11), (RETURN, 12), (YIELD, 13), (CALL, 14, 5)]
+    events += [(RETURN, 15), (YIELD, 16), (RETURN, 17), (RESUME, 18, 2, 7)]
+    with read([*events, (YIELD, 19)], [*tasks, *stacks, *open_]) as recording:
+        told = [(call.task, call.generator) for call in recording.calls()]
+    instances = [(2, None), (2, None), (2, 2), (1, None), (1, 1), (None, None), (1, 1)]
+    assert told == instances
+
+
+def test_chunks_say_whose_frames_are_open(read):
+    tasks = [Raw(TASK, [3, 41, 0, 1, 1, 7])]
+    stacks = [Raw(STACK, [n, n - 1, n, 0]) for n in (1, 2)]
+    events = [(FRAMES, 5, 2), (FRAME_GENERATOR, 5, 2, 7), (FRAME_GENERATOR, 5, 3, 9)]
+    events += [(CALL, 6, 3), (RETURN, 7), (YIELD, 8), (RETURN, 9)]
+    with read(events, [*tasks, *stacks]) as recording:
+        told = [(call.task, call.generator) for call in recording.calls()]
+    assert told == [(1, None), (1, 1), (None, None)]
 
 
 def test_exceptions(read):

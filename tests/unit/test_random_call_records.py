@@ -50,6 +50,7 @@ def test_nonsense_agrees_with_the_twin(seed):
         assert list(reader.calls()) == found.calls, where
         assert list(reader.exceptions()) == found.exceptions, where
         assert reader.tasks() == found.tasks, where
+        assert list(reader.awaits()) == found.awaits, where
 
 
 def test_a_ring_that_took_chunks_agrees_with_the_twin(seed):

@@ -38,6 +38,45 @@ struct ThreadFrames {
   }
 };
 
+// After `frames`: the open frame at that level, counted from the outermost, which is 1, belongs to
+// this generator, coroutine or asynchronous generator.
+struct FrameGenerator {
+  static constexpr Kind kKind{
+      0x70,
+      "frame_generator",
+      false,
+      {{{"time", Field::time}, {"level", Field::number}, {"generator", Field::generator}}}};
+
+  static std::uint8_t* encode(std::uint8_t* out, Deltas& deltas, std::uint64_t time,
+                              std::uint64_t level, std::uint64_t generator) noexcept {
+    *out++ = kKind.code;
+    out = put_time(out, deltas, time);
+    out = put_varint(out, level);
+    return put_generator(out, deltas, generator);
+  }
+};
+
+// The same after `thread_frames`.
+struct ThreadGenerator {
+  static constexpr Kind kKind{0x85,
+                              "thread_generator",
+                              false,
+                              {{{"time", Field::time},
+                                {"thread", Field::thread},
+                                {"level", Field::number},
+                                {"generator", Field::generator}}}};
+
+  static std::uint8_t* encode(std::uint8_t* out, Deltas& deltas, std::uint64_t time,
+                              std::uint64_t thread, std::uint64_t level,
+                              std::uint64_t generator) noexcept {
+    *out++ = kKind.code;
+    out = put_time(out, deltas, time);
+    out = put_varint(out, thread);
+    out = put_varint(out, level);
+    return put_generator(out, deltas, generator);
+  }
+};
+
 template <std::uint8_t kCode, const char* kName>
 struct CallsSwitch {
   static constexpr Kind kKind{kCode, kName, false, {{{"time", Field::time}}}};
