@@ -66,7 +66,8 @@ bool write_fact(Values... values) noexcept {
   return store().write_metadata(format::kLongestCompact, encode);
 }
 
-// The same as write() for records with a body of any size that fits into a chunk: encode(out) -> end.
+// The same as write() for records with a body of any size that fits into a chunk:
+// encode(out) -> end.
 template <class Encode>
 inline bool write_body(std::uint32_t generation, std::size_t size, Encode&& encode) noexcept {
   Cursor* cursor = detail::this_cursor;

@@ -72,7 +72,7 @@ class Calls:
         self.stacks = {r.values[0]: r.values for r in metadata if r.code == STACK}
         self.offs = sorted(r.values[0] for r in metadata if r.code == CALLS_OFF)
         tasks = [r.values for r in metadata if r.code in TASKS]
-        # (time, generator, task)
+        # of each: time, generator, task
         self.runs = [(v[0], v[5], number) for number, v in enumerate(tasks, 1)]
         self.thread_ends: dict[int, int | None] = {}
         self.frames: list[tuple[int, int, int, int]] = []

@@ -457,8 +457,11 @@ class _Reader:
 
     def task_at(self, number: int, time: int) -> int:
         """Return the id of the task that the number meant at that time, or 0."""
-        found = [one for one in self.task_numbers if one[0] == number]
-        found = sorted((t, task) for _, t, task in found if t <= time)
+        found = sorted(
+            (since, task)
+            for one, since, task in self.task_numbers
+            if one == number and since <= time
+        )
         return found[-1][1] if found else 0
 
     def read_calls(
