@@ -12,8 +12,8 @@
 //      a b c           c is gone                  gone, call d     a b d
 //      a b             b -> x -> d                open x, call d   a b x d
 //
-// Budget of an event: the clock, and about a hundred instructions: the code's entry, six compares, the
-// record, one push or pop.
+// Budget of an event: the clock, and about a hundred instructions: the code's entry, six compares,
+// the record, one push or pop.
 #pragma once
 
 #include <Python.h>
