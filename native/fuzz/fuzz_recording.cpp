@@ -3,11 +3,15 @@
 // Checksums would keep a fuzzer out: the input is also read with all of them made right.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <vector>
 
 #include "base/checksum.h"
+#include "read/call_tree.h"
 #include "read/calls.h"
 #include "read/lines.h"
 #include "read/names.h"
@@ -38,15 +42,56 @@ void expect(bool truth) {
   if (!truth) std::abort();
 }
 
-// Each call is within the recording, and has one that was entered before it around it.
-void read_calls(const read::Source& source, const read::Names& names) {
-  read::CallReader calls(source, names), again(source, names);
-  read::Call call;
-  while (calls.next(call) == read::Next::record) {
-    expect(call.start_ticks <= call.end_ticks && call.count != 0);
-    expect(call.own_ticks <= call.end_ticks - call.start_ticks);
-    expect(call.number > call.parent && (call.depth == 0) == (call.parent == 0));
+// What is entered in a part is left in it, in that order, and the tree has all of it.
+void read_part(const read::Source& source, const read::Names& names, const read::Timeline& timeline,
+               std::int64_t from, std::int64_t to) {
+  read::Slice slice;
+  slice.from = from;
+  slice.to = to;
+  read::CallReader calls(source, names, timeline, slice);
+  read::Budget budget(1 << 24, source.input().size());
+  read::CallTree tree(names, budget);
+  std::map<std::uint32_t, std::vector<std::uint64_t>> open;
+  std::uint64_t counted = 0, told = 0;
+  read::CallStep step;
+  while (calls.next(step) == read::Next::record) {
+    tree.take(step);
+    std::vector<std::uint64_t>& around = open[step.call.thread];
+    expect(step.call.depth == around.size() - (step.what == read::CallStep::What::left));
+    if (step.what == read::CallStep::What::entered) {
+      expect(step.call.start >= from);
+      around.push_back(step.call.number);
+      continue;
+    }
+    counted = read::add_counts(counted, step.call.count);
+    if (step.what == read::CallStep::What::folded) continue;
+    expect(around.back() == step.call.number && step.call.own <= step.call.duration);
+    around.pop_back();
   }
+  for (const auto& [thread, around] : open) expect(around.empty());
+  for (const read::TreeNode& node : tree.nodes()) told = read::add_counts(told, node.calls);
+  expect(read::add_counts(told, tree.left_out()) == counted);
+  std::uint64_t again = 0;
+  for (const read::FunctionTotal& total : read::add_up(tree)) {
+    again = read::add_counts(again, total.calls);
+    expect(total.own <= total.total || total.total == ~std::uint64_t{0});
+  }
+  expect(again == told);
+}
+
+// Each call is within the recording, and has one that was entered before it around it.
+void read_calls(const read::Source& source, const read::Names& names,
+                const read::Timeline& timeline) {
+  read::CallReader calls(source, names, timeline), again(source, names, timeline);
+  read::Call call;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+  while (calls.next(call) == read::Next::record) {
+    expect(call.own >= 0 && call.own <= call.duration && call.count != 0);
+    expect(call.number > call.parent && (call.depth == 0) == (call.parent == 0));
+    first = std::min(first, call.start);
+    last = std::max(last, call.start);
+  }
+  if (first < last) read_part(source, names, timeline, first / 2 + last / 2, last);
   read::Lines lines(names, source.input().size());
   read::ExceptionSeen seen;
   while (again.next(seen) == read::Next::record) {
@@ -76,7 +121,7 @@ void read_everything(std::span<const std::uint8_t> bytes) {
   std::uint64_t count = 0;
   while (spans.next(span) == read::Next::record) ++count;
   expect(count <= records);
-  read_calls(source, names);
+  read_calls(source, names, timeline);
   const read::Totals totals = read::count(source);
   expect(totals.records == records && totals.recorded >= events);
   static const int sink = ::open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -40,12 +40,9 @@ Ref<> RecordObjects::call(const read::Call& call) {
   PyObject* entered = key(kEntered[static_cast<std::size_t>(call.entered)]);
   PyObject* left = key(kLeft[static_cast<std::size_t>(call.left)]);
   if (!name || !file || !line || !task || !generator || !parent || !entered || !left) return {};
-  const std::uint64_t duration = call.end_ticks - call.start_ticks;
   return Ref<>(Py_BuildValue(
-      "OOOLLLIIOOOOKOK", name.get(), file.get(), line.get(),
-      static_cast<long long>(timeline_.at(call.start_ticks)),
-      static_cast<long long>(timeline_.lasted(call.end_ticks, duration)),
-      static_cast<long long>(timeline_.lasted(call.end_ticks, call.own_ticks)), call.depth,
+      "OOOLLLIIOOOOKOK", name.get(), file.get(), line.get(), static_cast<long long>(call.start),
+      static_cast<long long>(call.duration), static_cast<long long>(call.own), call.depth,
       call.thread, task.get(), entered, left, generator.get(), static_cast<Number>(call.number),
       parent.get(), static_cast<Number>(call.count)));
 }

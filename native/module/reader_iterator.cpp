@@ -1,6 +1,7 @@
 // reader_iterator.cpp: see reader_type.h. An iterator reads one chunk at a time.
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "cpython/critical.h"
 #include "format/records/counter.h"
@@ -21,7 +22,7 @@ struct Hand {
   std::unique_ptr<read::CallReader> calls;  // and exceptions
   std::unique_ptr<read::Lines> lines;       // of exceptions
 
-  Hand(const Reading& reading, Yield yield) {
+  Hand(const Reading& reading, Yield yield, read::Slice slice) {
     const read::Source& source = reading.source;
     const auto select = yield == Yield::records ? read::Select::all : read::Select::events;
     switch (yield) {
@@ -29,7 +30,10 @@ struct Hand {
       case Yield::exceptions:
         lines = std::make_unique<read::Lines>(reading.names, source.input().size());
         [[fallthrough]];
-      case Yield::calls: calls = std::make_unique<read::CallReader>(source, reading.names); break;
+      case Yield::calls:
+        calls = std::make_unique<read::CallReader>(source, reading.names, reading.timeline,
+                                                   std::move(slice));
+        break;
       default: cursor = std::make_unique<read::Cursor>(source, select); break;
     }
   }
@@ -157,7 +161,8 @@ PyTypeObject* make_reader_iterator_type(PyObject* module) noexcept {
   return reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
 }
 
-PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield) noexcept {
+PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield,
+                              read::Slice slice) {
   Reading* reading = reading_of(reader);
   if (reading == nullptr) return nullptr;
   Ref<> made(type->tp_alloc(type, 0));
@@ -165,11 +170,7 @@ PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield)
   IteratorObject& self = *as_iterator(made.get());
   self.reader = Py_NewRef(reader);
   self.yield = yield;
-  try {
-    self.hand = new Hand(*reading, yield);
-  } catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-  }
+  self.hand = new Hand(*reading, yield, std::move(slice));
   return made.release();
 }
 

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "cpython/critical.h"
+#include "module/busy.h"
 #include "module/pack_callbacks.h"
+#include "module/reader_tables.h"
 #include "module/state.h"
 #include "read/rewrite.h"
 #include "read/totals.h"
@@ -17,19 +19,6 @@ namespace {
 
 using cpython::one_at_a_time;
 using cpython::Ref;
-
-// Nobody closes a reader that is busy. The GIL is kept: a daemon thread that the interpreter ends
-// while it waits for the GIL is unwound through all that is under way here.
-class Busy {
- public:
-  explicit Busy(ReaderObject* reader) noexcept : reader_(reader) { ++reader_->busy; }
-  ~Busy() { --reader_->busy; }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  ReaderObject* reader_;
-};
 
 // Opens what the arguments name; false with Python's error set.
 bool open_source(ReaderObject* self, PyObject* from) {
@@ -290,10 +279,23 @@ PyObject* rewrite(PyObject* object, PyObject* args) try {
 }
 
 template <Yield kYield>
-PyObject* iterate(PyObject* object, PyObject*) {
+PyObject* iterate(PyObject* object, PyObject*) try {
   PyObject* module = PyType_GetModule(Py_TYPE(object));
   if (module == nullptr) return nullptr;
-  return new_reader_iterator(state_of(module).reader_iterator_type, object, kYield);
+  return new_reader_iterator(state_of(module).reader_iterator_type, object, kYield, {});
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+template <Yield kYield>
+PyObject* iterate_slice(PyObject* object, PyObject* args) try {
+  PyObject* module = PyType_GetModule(Py_TYPE(object));
+  read::Slice slice;
+  if (module == nullptr || !read_slice(args, slice)) return nullptr;
+  return new_reader_iterator(state_of(module).reader_iterator_type, object, kYield,
+                             std::move(slice));
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
 }
 
 PyMethodDef methods[] = {
@@ -312,10 +314,13 @@ PyMethodDef methods[] = {
      "counters($self, /)\n--\n\n"},
     {"collections", one_at_a_time<iterate<Yield::collections>>, METH_NOARGS,
      "collections($self, /)\n--\n\n"},
-    {"calls", one_at_a_time<iterate<Yield::calls>>, METH_NOARGS, "calls($self, /)\n--\n\n"},
-    {"exceptions", one_at_a_time<iterate<Yield::exceptions>>, METH_NOARGS,
-     "exceptions($self, /)\n--\n\n"},
+    {"calls", one_at_a_time<iterate_slice<Yield::calls>>, METH_VARARGS,
+     "calls($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"exceptions", one_at_a_time<iterate_slice<Yield::exceptions>>, METH_VARARGS,
+     "exceptions($self, start=None, end=None, threads=None, /)\n--\n\n"},
     {"awaits", one_at_a_time<iterate<Yield::awaits>>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
+    {"tree", one_at_a_time<reader_tree>, METH_VARARGS,
+     "tree($self, start=None, end=None, threads=None, /)\n--\n\n"},
     {"close", one_at_a_time<close>, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };

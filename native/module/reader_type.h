@@ -10,6 +10,7 @@
 
 #include "module/record_objects.h"
 #include "read/names.h"
+#include "read/slice.h"
 #include "read/source.h"
 #include "read/timeline.h"
 
@@ -45,7 +46,8 @@ struct ReaderObject {
 // reader_iterator.cpp
 enum class Yield { records, spans, counters, collections, calls, exceptions, awaits };
 [[nodiscard]] PyTypeObject* make_reader_iterator_type(PyObject* module) noexcept;
-[[nodiscard]] PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader,
-                                            Yield yield) noexcept;
+// The slice is for those that put calls together.
+[[nodiscard]] PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield,
+                                            read::Slice slice);
 
 }  // namespace whence::module

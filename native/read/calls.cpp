@@ -2,6 +2,7 @@
 #include "read/calls.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "format/records/call.h"
 #include "format/records/exception.h"
@@ -20,16 +21,21 @@ constexpr std::size_t kThreadCost = 256;
 
 }  // namespace
 
-CallReader::CallReader(const Source& source, const Names& names)
+CallReader::CallReader(const Source& source, const Names& names, const Timeline& timeline,
+                       Slice slice)
     : source_(source),
       names_(names),
+      timeline_(timeline),
       budget_(kLeastBudget, source.input().size()),
       steps_left_(std::max(kLeastSteps, source.input().size() * kStepsPerByte)),
       cursor_(source, Select::events),
       paths_(names),
       generators_(names, budget_),
       offs_(names.calls_off()),
-      frames_(names.thread_frames()) {
+      frames_(names.thread_frames()),
+      slice_(std::move(slice)),
+      from_(timeline.ticks_at(slice_.from)),
+      to_(timeline.ticks_at(slice_.to)) {
   sort_facts();
 }
 
@@ -37,10 +43,26 @@ Next CallReader::next(Call& call) {
   ExceptionSeen seen;
   for (;;) {
     switch (step(call, seen)) {
-      case Got::call: return Next::record;
-      case Got::exception: break;
+      case Got::left:
+      case Got::folded: return Next::record;
       case Got::end: return Next::end;
       case Got::aborted: return Next::aborted;
+      default: break;
+    }
+  }
+}
+
+Next CallReader::next(CallStep& told) {
+  ExceptionSeen seen;
+  entries_ = true;
+  for (;;) {
+    switch (step(told.call, seen)) {
+      case Got::entered: told.what = CallStep::What::entered; return Next::record;
+      case Got::left: told.what = CallStep::What::left; return Next::record;
+      case Got::folded: told.what = CallStep::What::folded; return Next::record;
+      case Got::end: return Next::end;
+      case Got::aborted: return Next::aborted;
+      default: break;
     }
   }
 }
@@ -49,82 +71,78 @@ Next CallReader::next(ExceptionSeen& seen) {
   Call call;
   for (;;) {
     switch (step(call, seen)) {
-      case Got::call: break;
       case Got::exception: return Next::record;
       case Got::end: return Next::end;
       case Got::aborted: return Next::aborted;
+      default: break;
     }
   }
 }
 
+// One thing at a time: what is planned, then the next record, at last what is still open.
 CallReader::Got CallReader::step(Call& call, ExceptionSeen& seen) {
-  for (;;) {
-    if (plan_.thread != nullptr && follow_plan(call)) return Got::call;
-    if (!pending_) {
-      if (all_read_) {
-        if (finish(call)) return Got::call;
-        if (plan_.thread != nullptr) continue;
-        return Got::end;
-      }
-      const Next next = cursor_.next(record_);
-      if (next == Next::aborted) return Got::aborted;
-      if (next == Next::end) {
-        all_read_ = true;
-        for (auto& [id, thread] : threads_) ending_.push_back(&thread);
-        std::sort(ending_.begin(), ending_.end(),
-                  [](const auto* a, const auto* b) { return a->id > b->id; });
-        continue;
-      }
-      // It is at the time of the next thread, and of the one before it says nothing.
-      if (record_.code == format::Owner::kKind.code) continue;
-      if (record_.thread != current_id_) {
-        current_ = thread(record_.thread);
-        current_id_ = record_.thread;
-      }
-      if (current_ == nullptr) continue;
-      pending_ = true;
+  if (telling_.thread != nullptr) return tell_open(call);
+  if (plan_.thread != nullptr) return follow_plan(call);
+  if (!pending_ && all_read_) return finish(call);
+  return read_on(call, seen);
+}
+
+CallReader::Got CallReader::read_on(Call& call, ExceptionSeen& seen) {
+  if (!pending_) {
+    const Next next = cursor_.next(record_);
+    if (next == Next::aborted) return Got::aborted;
+    if (next == Next::end) {
+      all_read_ = true;
+      for (auto& [id, thread] : threads_) ending_.push_back(&thread);
+      std::sort(ending_.begin(), ending_.end(),
+                [](const auto* a, const auto* b) { return a->id > b->id; });
+      return Got::nothing;
     }
-    ThreadCalls& thread = *current_;
-    const std::uint64_t time = std::max(record_.time, thread.now);
-    if (time >= thread.next_fact && apply_facts(thread, time)) continue;
-    thread.now = time;
-    pending_ = false;
-    switch (take(thread, call, seen)) {
-      case Step::call: return Got::call;
-      case Step::exception: return Got::exception;
-      case Step::nothing: break;
+    // It is at the time of the next thread, and of the one before it says nothing.
+    if (record_.code == format::Owner::kKind.code) return Got::nothing;
+    if (record_.thread != current_id_) {
+      current_ = thread(record_.thread);
+      current_id_ = record_.thread;
     }
+    if (current_ == nullptr) return Got::nothing;
+    pending_ = true;
   }
+  ThreadCalls& thread = *current_;
+  const std::uint64_t time = std::max(record_.time, thread.now);
+  if ((!thread.begun || time >= to_) && cross(thread, time)) return Got::nothing;
+  if (time >= thread.next_fact && apply_facts(thread, time)) return Got::nothing;
+  thread.now = time;
+  pending_ = false;
+  return take(thread, call, seen);
 }
 
 CallReader::ThreadCalls* CallReader::thread(std::uint32_t id) {
   const auto found = threads_.find(id);
   if (found != threads_.end()) return &found->second;
+  if (!slice_.has_thread(id)) return nullptr;
   if (!budget_.afford(kThreadCost)) return nullptr;
   ThreadCalls& made = threads_[id];
   made.id = id;
   made.next_fact = offs_.empty() ? ~std::uint64_t{0} : offs_.front();
+  made.begun = from_ == 0;
   return &made;
 }
 
-CallReader::Step CallReader::take(ThreadCalls& thread, Call& call, ExceptionSeen& seen) {
+CallReader::Got CallReader::take(ThreadCalls& thread, Call& call, ExceptionSeen& seen) {
   const auto& v = record_.values;
   switch (record_.code) {
-    case format::Call::kKind.code: enter(thread, Entered::call, {0, 0}, 0); break;
-    case format::Open::kKind.code: enter(thread, Entered::open, {0, 0}, 0); break;
+    case format::Call::kKind.code: return enter(thread, Entered::call, {0, 0}, 0, call);
+    case format::Open::kKind.code: return enter(thread, Entered::open, {0, 0}, 0, call);
     case format::GeneratorCall::kKind.code:
-      enter(thread, Entered::call, generators_.call(v[2], thread.now), v[2]);
-      break;
+      return enter(thread, Entered::call, generators_.call(v[2], thread.now), v[2], call);
     case format::Resume::kKind.code:
-      enter(thread, Entered::resume, generators_.resume(v[2], thread.now), v[2]);
-      break;
+      return enter(thread, Entered::resume, generators_.resume(v[2], thread.now), v[2], call);
     case format::Throw::kKind.code:
-      enter(thread, Entered::throw_, generators_.resume(v[2], thread.now), v[2]);
-      break;
+      return enter(thread, Entered::throw_, generators_.resume(v[2], thread.now), v[2], call);
     case format::GeneratorOpen::kKind.code:
-      enter(thread, Entered::open, generators_.resume(v[2], thread.now), v[2]);
-      break;
-    case format::CCall::kKind.code: enter_native(thread); break;
+      return enter(thread, Entered::open, generators_.resume(v[2], thread.now), v[2], call);
+    case format::CCall::kKind.code:
+      return enter(thread, {0, 0, v[1], 0, 0, 0, 0, 0, Entered::call, true}, call);
     case format::Return::kKind.code: return leave(thread, Left::return_, call);
     case format::Unwind::kKind.code: return leave(thread, Left::unwind, call);
     case format::Yield::kKind.code: return leave(thread, Left::yield, call);
@@ -133,62 +151,68 @@ CallReader::Step CallReader::take(ThreadCalls& thread, Call& call, ExceptionSeen
     case format::CReturn::kKind.code: return leave_native(thread, Left::return_, call);
     case format::CRaise::kKind.code: return leave_native(thread, Left::unwind, call);
     case format::Folded::kKind.code: return fold(thread, call);
-    case format::Frames::kKind.code: reconcile(thread, v[1]); break;
-    case format::FrameGenerator::kKind.code: name_generator(thread, v[1], v[2]); break;
-    case format::Raised::kKind.code: see(thread, false, seen); return Step::exception;
-    case format::Handled::kKind.code: see(thread, true, seen); return Step::exception;
-    default: break;
+    case format::Frames::kKind.code: reconcile(thread, v[1]); return Got::nothing;
+    case format::FrameGenerator::kKind.code:
+      name_generator(thread, v[1], v[2]);
+      return Got::nothing;
+    case format::Raised::kKind.code: see(thread, false, seen); break;
+    case format::Handled::kKind.code: see(thread, true, seen); break;
+    default: return Got::nothing;
   }
-  return Step::nothing;
+  return thread.begun ? Got::exception : Got::nothing;
 }
 
-void CallReader::enter(ThreadCalls& thread, Entered entered, Activation activation,
-                       std::uint64_t generator) {
-  thread.open.enter({thread.now, 0, record_.values[1], 0, generator, activation.instance,
-                     activation.task, 0, entered, false},
-                    budget_);
+CallReader::Got CallReader::enter(ThreadCalls& thread, Entered entered, Activation activation,
+                                  std::uint64_t generator, Call& call) {
+  return enter(thread,
+               {0, 0, record_.values[1], 0, generator, activation.instance, activation.task, 0,
+                entered, false},
+               call);
 }
 
-void CallReader::enter_native(ThreadCalls& thread) {
-  thread.open.enter({thread.now, 0, record_.values[1], 0, 0, 0, 0, 0, Entered::call, true},
-                    budget_);
+CallReader::Got CallReader::enter(ThreadCalls& thread, OpenCall open, Call& call) {
+  open.start = timeline_.at(thread.now, hint_);
+  if (!thread.open.enter(open, budget_) || !entries_ || !thread.begun) return Got::nothing;
+  thread.open.describe(thread.open.size() - 1, call);
+  call.thread = thread.id;
+  return Got::entered;
 }
 
-CallReader::Step CallReader::leave(ThreadCalls& thread, Left left, Call& call) {
+CallReader::Got CallReader::leave(ThreadCalls& thread, Left left, Call& call) {
   OpenCalls& open = thread.open;
   if (open.beyond() != 0) {
     open.forget_one_beyond();
-    return Step::nothing;
+    return Got::nothing;
   }
   if (open.empty()) {
     ++unmatched_;
-    return Step::nothing;
+    return Got::nothing;
   }
   if (open.top().native) {  // what is open inside ends first, and then the frame
     plan_.thread = &thread;
     plan_.keep = open.frame_at(open.size() - 1);
     plan_.left = Left::gone;
     pending_ = true;
-    return Step::nothing;
+    return Got::nothing;
   }
   end_top(thread, left, call);
-  return Step::call;
+  return thread.begun ? Got::left : Got::nothing;
 }
 
 // Frames are matched by the tracer, functions written in C are not: an exit that comes while a
 // frame is innermost is of one whose entry is missing, and the frame goes on.
-CallReader::Step CallReader::leave_native(ThreadCalls& thread, Left left, Call& call) {
+CallReader::Got CallReader::leave_native(ThreadCalls& thread, Left left, Call& call) {
   OpenCalls& open = thread.open;
   if (open.beyond() != 0) {
     open.forget_one_beyond();
-    return Step::nothing;
+    return Got::nothing;
   }
   if (open.empty() || !open.top().native) {
     ++unmatched_;
-    return Step::nothing;
+    return Got::nothing;
   }
   end_top(thread, left, call);
-  return Step::call;
+  return thread.begun ? Got::left : Got::nothing;
 }
 
 void CallReader::end_top(ThreadCalls& thread, Left left, Call& call) {
@@ -197,16 +221,17 @@ void CallReader::end_top(ThreadCalls& thread, Left left, Call& call) {
     const bool finished = left == Left::return_ || left == Left::unwind || left == Left::unstarted;
     generators_.leave(top.generator, top.instance, thread.now, finished);
   }
-  thread.open.leave(thread.now, left, call);
+  thread.open.leave(timeline_.at(thread.now, hint_), left, call);
   call.thread = thread.id;
 }
 
-CallReader::Step CallReader::fold(ThreadCalls& thread, Call& call) {
+CallReader::Got CallReader::fold(ThreadCalls& thread, Call& call) {
   const auto& v = record_.values;
-  if (v[2] == 0 || thread.open.beyond() != 0) return Step::nothing;
-  thread.open.fold(thread.now, v[1], v[2], v[3], call);
+  if (v[2] == 0 || thread.open.beyond() != 0) return Got::nothing;
+  thread.open.fold(timeline_.at(thread.now, hint_), v[1], v[2], timeline_.lasted(thread.now, v[3]),
+                   call);
   call.thread = thread.id;
-  return Step::call;
+  return thread.begun ? Got::folded : Got::nothing;
 }
 
 void CallReader::see(ThreadCalls& thread, bool handled, ExceptionSeen& seen) {

@@ -16,7 +16,9 @@
 #include "read/cursor.h"
 #include "read/generators.h"
 #include "read/open_calls.h"
+#include "read/slice.h"
 #include "read/stack_paths.h"
+#include "read/timeline.h"
 
 namespace whence::read {
 
@@ -30,13 +32,21 @@ struct ExceptionSeen {
   std::uint64_t task;    // 0: none
 };
 
+struct CallStep {
+  enum class What { entered, left, folded };
+  What what;
+  Call call;  // of one that is entered, without what is known at its end
+};
+
 class CallReader {
  public:
-  // Both outlive it.
-  CallReader(const Source& source, const Names& names);
+  // All but the slice outlive it. What is open at the beginning of the slice begins there, and what
+  // is open at its end is cut there.
+  CallReader(const Source& source, const Names& names, const Timeline& timeline, Slice slice = {});
 
-  // One of the two, to the end: what the one reads the other does not see again.
-  [[nodiscard]] Next next(Call& call);
+  // One of the three, to the end: what the one reads the others do not see again.
+  [[nodiscard]] Next next(Call& call);      // as they end
+  [[nodiscard]] Next next(CallStep& step);  // as they begin and end
   [[nodiscard]] Next next(ExceptionSeen& seen);
 
   // Exits with nothing to leave, as at the beginning of a ring.
@@ -54,6 +64,7 @@ class CallReader {
     // What metadata say of this thread, in the order of time: the next of each, and when.
     std::size_t next_off = 0, next_frames = 0, frames_end = 0;
     std::uint64_t next_fact = 0;
+    bool begun = false, over = false;  // the slice
   };
   // Calls to be ended before anything else happens, one with each next(), and the frames that are
   // found open instead.
@@ -63,17 +74,23 @@ class CallReader {
     Left left = Left::gone;
     std::vector<std::uint64_t> nodes;  // stacks, the deepest first
   };
-  enum class Step { call, exception, nothing };
-  enum class Got { call, exception, end, aborted };
+  // Calls that are open where the slice begins, told one with each next().
+  struct Telling {
+    ThreadCalls* thread = nullptr;  // nullptr: nothing is to be told
+    std::size_t next = 0;
+  };
+  enum class Got { entered, left, folded, exception, nothing, end, aborted };
 
   [[nodiscard]] Got step(Call& call, ExceptionSeen& seen);
+  [[nodiscard]] Got read_on(Call& call, ExceptionSeen& seen);
   [[nodiscard]] ThreadCalls* thread(std::uint32_t id);
-  [[nodiscard]] Step take(ThreadCalls& thread, Call& call, ExceptionSeen& seen);
-  void enter(ThreadCalls& thread, Entered entered, Activation activation, std::uint64_t generator);
-  void enter_native(ThreadCalls& thread);
-  [[nodiscard]] Step leave(ThreadCalls& thread, Left left, Call& call);
-  [[nodiscard]] Step leave_native(ThreadCalls& thread, Left left, Call& call);
-  [[nodiscard]] Step fold(ThreadCalls& thread, Call& call);
+  [[nodiscard]] Got take(ThreadCalls& thread, Call& call, ExceptionSeen& seen);
+  [[nodiscard]] Got enter(ThreadCalls& thread, Entered entered, Activation activation,
+                          std::uint64_t generator, Call& call);
+  [[nodiscard]] Got enter(ThreadCalls& thread, OpenCall open, Call& call);
+  [[nodiscard]] Got leave(ThreadCalls& thread, Left left, Call& call);
+  [[nodiscard]] Got leave_native(ThreadCalls& thread, Left left, Call& call);
+  [[nodiscard]] Got fold(ThreadCalls& thread, Call& call);
   void see(ThreadCalls& thread, bool handled, ExceptionSeen& seen);
   void end_top(ThreadCalls& thread, Left left, Call& call);
 
@@ -82,12 +99,20 @@ class CallReader {
   [[nodiscard]] bool apply_facts(ThreadCalls& thread, std::uint64_t until);
   void reconcile(ThreadCalls& thread, std::uint64_t stack);
   void name_generator(ThreadCalls& thread, std::uint64_t level, std::uint64_t number);
-  [[nodiscard]] bool follow_plan(Call& call);
-  [[nodiscard]] bool finish(Call& call);
+  [[nodiscard]] Got follow_plan(Call& call);
+  [[nodiscard]] Got finish(Call& call);
+  // calls_slice.cpp
+  // Before something at `time` is done: true if there was something to do first, at the beginning
+  // or the end of the slice.
+  [[nodiscard]] bool cross(ThreadCalls& thread, std::uint64_t time);
+  void begin_slice(ThreadCalls& thread);
+  [[nodiscard]] Got tell_open(Call& call);
   [[nodiscard]] std::uint64_t end_of(const ThreadCalls& thread) const noexcept;
 
   const Source& source_;
   const Names& names_;
+  const Timeline& timeline_;
+  std::size_t hint_ = 0;  // for it
   Budget budget_;
   std::uint64_t steps_left_;  // along stacks
   Cursor cursor_;
@@ -99,6 +124,10 @@ class CallReader {
   ThreadCalls* current_ = nullptr;
   std::uint64_t current_id_ = ~std::uint64_t{0};
 
+  Slice slice_;
+  std::uint64_t from_, to_;  // the slice in ticks
+  bool entries_ = false;     // are asked for
+  Telling telling_;
   Plan plan_;
   format::Record record_{};
   bool pending_ = false;  // `record_` is still to be taken

@@ -22,7 +22,7 @@ void CallReader::sort_facts() {
     end = begin + 1;
     while (end < frames_.size() && frames_[end].thread == frames_[begin].thread) ++end;
     ThreadCalls* made = thread(static_cast<std::uint32_t>(frames_[begin].thread));
-    if (made == nullptr) return;
+    if (made == nullptr) continue;
     made->next_frames = begin;
     made->frames_end = end;
     made->next_fact = std::min(made->next_fact, frames_[begin].time);
@@ -147,43 +147,48 @@ void CallReader::name_generator(ThreadCalls& thread, std::uint64_t level, std::u
   for (; place < open.size(); ++place) open[place].task = activation.task;
 }
 
-// Ends one call; false: the plan is carried out.
-bool CallReader::follow_plan(Call& call) {
+// One call of the plan: the innermost that is to end, or the next that is found open.
+CallReader::Got CallReader::follow_plan(Call& call) {
   ThreadCalls& thread = *plan_.thread;
   if (thread.open.size() > plan_.keep) {
     end_top(thread, plan_.left, call);
-    return true;
+    return thread.begun ? Got::left : Got::nothing;
   }
-  for (; !plan_.nodes.empty(); plan_.nodes.pop_back()) {
-    const std::uint64_t node = plan_.nodes.back();
-    const auto known =
-        node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
-    thread.open.enter(
-        {thread.now, 0, names_.stack(node)->code, 0, 0, 0, 0, known, Entered::open, false},
-        budget_);
+  if (plan_.nodes.empty()) {
+    plan_.thread = nullptr;
+    return Got::nothing;
   }
-  plan_.thread = nullptr;
-  return false;
+  const std::uint64_t node = plan_.nodes.back();
+  plan_.nodes.pop_back();
+  plan_.keep = std::numeric_limits<std::size_t>::max();
+  const auto known =
+      node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
+  const std::uint64_t code = names_.stack(node)->code;
+  return enter(thread, {0, 0, code, 0, 0, 0, 0, known, Entered::open, false}, call);
 }
 
-// After the last record, thread by thread. False with a plan: go on with that; without: the end.
-bool CallReader::finish(Call& call) {
-  while (!ending_.empty()) {
-    ThreadCalls& thread = *ending_.back();
-    if (thread.next_frames < thread.frames_end) {
-      static_cast<void>(apply_facts(thread, frames_[thread.frames_end - 1].time));
-      if (plan_.thread != nullptr) return false;
-      continue;
-    }
-    if (thread.open.empty()) {
-      ending_.pop_back();
-      continue;
-    }
-    thread.now = std::max(thread.now, end_of(thread));
-    end_top(thread, Left::cut, call);
-    return true;
+// After the last record, thread by thread.
+CallReader::Got CallReader::finish(Call& call) {
+  if (ending_.empty()) return Got::end;
+  ThreadCalls& thread = *ending_.back();
+  if (thread.next_frames < thread.frames_end && !thread.over) {
+    const std::uint64_t last = frames_[thread.frames_end - 1].time;
+    if (!cross(thread, last)) static_cast<void>(apply_facts(thread, last));
+    return Got::nothing;
   }
-  return false;
+  if (thread.open.empty() || thread.over) {
+    ending_.pop_back();
+    return Got::nothing;
+  }
+  const std::uint64_t end = std::max(thread.now, end_of(thread));
+  if (cross(thread, end)) return Got::nothing;
+  if (!thread.begun) {  // it ended before the slice begins
+    ending_.pop_back();
+    return Got::nothing;
+  }
+  thread.now = end;
+  end_top(thread, Left::cut, call);
+  return Got::left;
 }
 
 // The end of whatever is still open: of recording calls, of the thread, of the recording.

@@ -2,14 +2,24 @@
 #include "read/open_calls.h"
 
 #include <algorithm>
-
-#include "read/problems.h"
+#include <limits>
 
 namespace whence::read {
 namespace {
 
 constexpr std::size_t kFirstRoom = 16;
 constexpr std::size_t kMostOpen = 16u << 20;
+constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
+
+// Times come from files that may lie: what is longer than can be said is cut.
+std::int64_t span_of(std::int64_t start, std::int64_t end) noexcept {
+  const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(start);
+  return end > start ? static_cast<std::int64_t>(std::min<std::uint64_t>(span, kLongest)) : 0;
+}
+
+void add_inside(OpenCall& around, std::int64_t duration) noexcept {
+  around.inside += std::min(duration, kLongest - around.inside);
+}
 
 }  // namespace
 
@@ -22,49 +32,56 @@ bool OpenCalls::grow(Budget& budget) {
   return true;
 }
 
-void OpenCalls::leave(std::uint64_t time, Left left, Call& call) noexcept {
-  const OpenCall& open = calls_.back();
-  const std::uint64_t duration = time - open.start;
-  call.depth = static_cast<std::uint32_t>(calls_.size() - 1);
+void OpenCalls::describe(std::size_t i, Call& call) const noexcept {
+  const OpenCall& open = calls_[i];
+  call.depth = static_cast<std::uint32_t>(i);
   call.entered = open.entered;
-  call.left = left;
   call.native = open.native;
   call.code = open.native ? 0 : open.what;
   call.name = open.native ? open.what : 0;
-  call.start_ticks = open.start;
-  call.end_ticks = time;
-  call.own_ticks = duration - std::min(open.inside, duration);
+  call.start = open.start;
   call.generator = open.instance;
   call.task = open.task;
   call.number = open.number;
-  call.parent = 0;
+  call.parent = i != 0 ? calls_[i - 1].number : 0;
   call.count = 1;
-  frames_ -= !open.native;
-  calls_.pop_back();
-  if (calls_.empty()) return;
-  std::uint64_t& inside = calls_.back().inside;
-  inside = add_counts(inside, duration);
-  call.parent = calls_.back().number;
 }
 
-void OpenCalls::fold(std::uint64_t time, std::uint64_t code, std::uint64_t count,
-                     std::uint64_t duration, Call& call) noexcept {
+void OpenCalls::begin_at(std::int64_t time) noexcept {
+  for (OpenCall& open : calls_) {
+    open.start = std::max(open.start, time);
+    open.inside = 0;
+  }
+}
+
+void OpenCalls::leave(std::int64_t time, Left left, Call& call) noexcept {
+  describe(calls_.size() - 1, call);
+  const OpenCall& open = calls_.back();
+  call.left = left;
+  call.duration = span_of(open.start, time);
+  call.own = call.duration - std::min(open.inside, call.duration);
+  frames_ -= !open.native;
+  calls_.pop_back();
+  if (!calls_.empty()) add_inside(calls_.back(), call.duration);
+}
+
+void OpenCalls::fold(std::int64_t time, std::uint64_t code, std::uint64_t count,
+                     std::int64_t duration, Call& call) noexcept {
   call = {};
   call.depth = static_cast<std::uint32_t>(calls_.size());
   call.entered = Entered::call;
   call.left = Left::return_;
   call.code = code;
-  std::uint64_t most = time;
   if (!calls_.empty()) {
     OpenCall& around = calls_.back();
-    most = time - around.start;
-    around.inside = add_counts(around.inside, std::min(duration, most));
+    const std::int64_t so_far = span_of(around.start, time);
+    duration = std::min(duration, so_far - std::min(around.inside, so_far));
+    add_inside(around, duration);
     call.task = around.task;
     call.parent = around.number;
   }
-  call.own_ticks = std::min(duration, most);
-  call.start_ticks = time - call.own_ticks;
-  call.end_ticks = time;
+  call.own = call.duration = duration;
+  call.start = time - duration;
   call.number = ++numbers_;
   call.count = count;
 }

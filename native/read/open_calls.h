@@ -28,22 +28,22 @@ struct Call {
   std::uint32_t depth;  // how many calls are open around it
   Entered entered;
   Left left;
-  bool native;         // a function written in C
-  std::uint64_t code;  // 0: a function written in C
-  std::uint64_t name;  // a string, of a function written in C
-  std::uint64_t start_ticks, end_ticks;
-  std::uint64_t own_ticks;  // without the calls directly inside
-  std::uint64_t generator;  // the instance; 0: none
-  std::uint64_t task;       // 0: none
-  std::uint64_t number;     // from 1, in the order in which the calls of a thread began
-  std::uint64_t parent;     // the number of the call around it; 0: none
-  std::uint64_t count;      // more than 1: so many calls of the same function, folded together
+  bool native;                   // a function written in C
+  std::uint64_t code;            // 0: a function written in C
+  std::uint64_t name;            // a string, of a function written in C
+  std::int64_t start, duration;  // nanoseconds
+  std::int64_t own;              // without the calls directly inside
+  std::uint64_t generator;       // the instance; 0: none
+  std::uint64_t task;            // 0: none
+  std::uint64_t number;          // from 1, in the order in which the calls of a thread began
+  std::uint64_t parent;          // the number of the call around it; 0: none
+  std::uint64_t count;           // more than 1: so many calls of the same function, folded together
 };
 
 struct OpenCall {
-  std::uint64_t start;
-  std::uint64_t inside;  // ticks of the calls directly inside, so far
-  std::uint64_t what;    // a code, or the name of a function written in C
+  std::int64_t start;   // nanoseconds
+  std::int64_t inside;  // of the calls directly inside, so far
+  std::uint64_t what;   // a code, or the name of a function written in C
   std::uint64_t number;
   std::uint64_t generator, instance;
   std::uint64_t task;
@@ -70,12 +70,12 @@ class OpenCalls {
   // How many calls inside the innermost one found no room.
   [[nodiscard]] std::uint64_t beyond() const noexcept { return beyond_; }
 
-  // The number, and the task unless it has its own, are filled in.
-  void enter(OpenCall call, Budget& budget) {
+  // The number, and the task unless it has its own, are filled in. False: there is no room for it.
+  bool enter(OpenCall call, Budget& budget) {
     call.number = ++numbers_;
     if (beyond_ != 0 || (calls_.size() == calls_.capacity() && !grow(budget))) {
       ++beyond_;
-      return;
+      return false;
     }
     if (!calls_.empty()) {
       if (call.task == 0) call.task = calls_.back().task;
@@ -83,12 +83,18 @@ class OpenCalls {
     }
     frames_ += !call.native;
     calls_.push_back(call);
+    return true;
   }
 
+  // What is known of an open call: all but how it ends.
+  void describe(std::size_t i, Call& call) const noexcept;
+  // Forgets what was before this time.
+  void begin_at(std::int64_t time) noexcept;
+
   // Ends the innermost one.
-  void leave(std::uint64_t time, Left left, Call& call) noexcept;
+  void leave(std::int64_t time, Left left, Call& call) noexcept;
   // Calls without an entry and an exit of their own, which ended now.
-  void fold(std::uint64_t time, std::uint64_t code, std::uint64_t count, std::uint64_t duration,
+  void fold(std::int64_t time, std::uint64_t code, std::uint64_t count, std::int64_t duration,
             Call& call) noexcept;
   // One that found no room has ended.
   void forget_one_beyond() noexcept { --beyond_; }

@@ -13,6 +13,9 @@ __extension__ typedef unsigned __int128 Wide;
 constexpr std::uint64_t kShortestBase = 1'000'000;  // nanoseconds
 
 std::uint64_t scale(std::uint64_t ticks, ClockPair rate) noexcept {
+  std::uint64_t product;
+  if (!__builtin_mul_overflow(ticks, rate.monotonic, &product)) [[likely]]
+    return product / rate.ticks;
   const Wide scaled = Wide{ticks} * rate.monotonic / rate.ticks;
   constexpr Wide kMost = std::numeric_limits<std::uint64_t>::max();
   return static_cast<std::uint64_t>(std::min(scaled, kMost));
@@ -55,26 +58,58 @@ Timeline::Timeline(const Source& source) {
       whole.monotonic >= kShortestBase ? whole : ClockPair{file.ticks_per_second, 1'000'000'000u};
 }
 
-std::uint64_t Timeline::monotonic_at(std::uint64_t ticks) const noexcept {
-  const auto after = std::upper_bound(
+// The first pair beyond these ticks.
+std::size_t Timeline::after(std::uint64_t ticks) const noexcept {
+  const auto found = std::upper_bound(
       pairs_.begin(), pairs_.end(), ticks,
       [](std::uint64_t wanted, const ClockPair& pair) { return wanted < pair.ticks; });
-  if (after == pairs_.begin()) {
+  return static_cast<std::size_t>(found - pairs_.begin());
+}
+
+std::uint64_t Timeline::monotonic_at(std::uint64_t ticks) const noexcept {
+  return monotonic_before(ticks, after(ticks));
+}
+
+std::uint64_t Timeline::monotonic_before(std::uint64_t ticks, std::size_t next) const noexcept {
+  if (next == 0) {
     const std::uint64_t before = scale(pairs_.front().ticks - ticks, rate_);
     return pairs_.front().monotonic - std::min(before, pairs_.front().monotonic);
   }
-  const ClockPair& left = *(after - 1);
+  const ClockPair& left = pairs_[next - 1];
   const std::uint64_t since =
-      scale(ticks - left.ticks, after == pairs_.end() ? rate_ : between(left, *after));
+      scale(ticks - left.ticks, next == pairs_.size() ? rate_ : between(left, pairs_[next]));
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - left.monotonic;
   return left.monotonic + std::min(since, most);
 }
 
-std::int64_t Timeline::at(std::uint64_t ticks) const noexcept {
+std::uint64_t Timeline::ticks_at(std::int64_t time) const noexcept {
+  std::uint64_t first = 0, beyond = std::numeric_limits<std::uint64_t>::max();
+  while (first < beyond) {
+    const std::uint64_t middle = first + (beyond - first) / 2;
+    if (at(middle) < time) {
+      first = middle + 1;
+    } else {
+      beyond = middle;
+    }
+  }
+  return first;
+}
+
+std::int64_t Timeline::since_start(std::uint64_t monotonic) const noexcept {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const std::uint64_t monotonic = monotonic_at(ticks);
   if (monotonic >= start_) return static_cast<std::int64_t>(std::min(monotonic - start_, kMost));
   return -static_cast<std::int64_t>(std::min(start_ - monotonic, kMost));
+}
+
+std::int64_t Timeline::at(std::uint64_t ticks) const noexcept {
+  return since_start(monotonic_at(ticks));
+}
+
+std::int64_t Timeline::at(std::uint64_t ticks, std::size_t& hint) const noexcept {
+  const bool fits = hint != 0 && hint < pairs_.size() && pairs_[hint - 1].ticks <= ticks &&
+                    ticks < pairs_[hint].ticks;
+  if (!fits) hint = after(ticks);
+  return since_start(monotonic_before(ticks, hint));
 }
 
 std::int64_t Timeline::lasted(std::uint64_t end, std::uint64_t duration) const noexcept {

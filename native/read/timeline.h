@@ -18,12 +18,21 @@ class Timeline {
   explicit Timeline(const Source& source);
 
   [[nodiscard]] std::int64_t at(std::uint64_t ticks) const noexcept;
+  // The same for one who asks for times that are mostly in order, and keeps `hint` for it.
+  [[nodiscard]] std::int64_t at(std::uint64_t ticks, std::size_t& hint) const noexcept;
   // How long `duration` ticks were that ended at `end`.
   [[nodiscard]] std::int64_t lasted(std::uint64_t end, std::uint64_t duration) const noexcept;
+  // The first ticks that are not before this time.
+  [[nodiscard]] std::uint64_t ticks_at(std::int64_t time) const noexcept;
   // The reading of the monotonic clock at these ticks.
   [[nodiscard]] std::uint64_t monotonic_at(std::uint64_t ticks) const noexcept;
 
  private:
+  [[nodiscard]] std::size_t after(std::uint64_t ticks) const noexcept;
+  [[nodiscard]] std::uint64_t monotonic_before(std::uint64_t ticks,
+                                               std::size_t next) const noexcept;
+  [[nodiscard]] std::int64_t since_start(std::uint64_t monotonic) const noexcept;
+
   std::vector<base::ClockPair> pairs_;  // both readings rise; at least one pair
   base::ClockPair rate_{1, 1};          // so many ticks in so many nanoseconds, beyond the pairs
   std::uint64_t start_ = 0;             // nanoseconds

@@ -1,6 +1,6 @@
 """The native core. Users find its names in ``whence``; the others are for whence itself and its tests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from traceback import StackSummary
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, SupportsIndex, TypeVar, final
@@ -77,9 +77,29 @@ class Reader:
     ]: ...
     def counters(self) -> Iterator[tuple[str | None, int, int, int | float]]: ...
     def collections(self) -> Iterator[tuple[int, int, int, int, int, int]]: ...
-    def calls(self) -> Iterator[tuple[Any, ...]]: ...
+    # Of a part: from start to end, in nanoseconds, and of these threads; None for all.
+    def calls(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
+    ) -> Iterator[tuple[Any, ...]]: ...
+    # Functions with their totals, and the columns of nodes: parent and function of 4 bytes, calls, total and own of 8.
+    # The last number counts what there was no room for.
+    def tree(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
+    ) -> tuple[list[tuple[Any, ...]], bytes, bytes, bytes, bytes, bytes, int]: ...
     def exceptions(
         self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
     ) -> Iterator[
         tuple[str | None, str, int, int, str | None, str | None, int | None]
     ]: ...

@@ -81,6 +81,19 @@ exception before it ran) or "cut" (it was open when recording calls ended). ``co
 more than 1 for short calls of one function that were recorded as one.
 """
 
+Function = namedtuple(  # noqa: PYI024
+    "Function",
+    ["name", "filename", "line", "calls", "total", "own"],
+    module="whence",
+)
+Function.__doc__ = """\
+All calls of a function. Times are nanoseconds.
+
+``total`` is how long it was running or waiting for what it called: recursion counts
+once. ``own`` is without the calls inside. A generator or coroutine is called anew each
+time it is resumed. A function written in C has no ``filename`` and no ``line``.
+"""
+
 ExceptionEvent = namedtuple(  # noqa: PYI024
     "ExceptionEvent",
     ["type", "kind", "time", "thread", "function", "filename", "line"],

@@ -67,6 +67,14 @@ class Call(NamedTuple):
     parent: int | None
     count: int  # type: ignore[assignment]  # hides tuple.count
 
+class Function(NamedTuple):
+    name: str | None
+    filename: str | None
+    line: int | None
+    calls: int
+    total: int
+    own: int
+
 class ExceptionEvent(NamedTuple):
     type: str | None
     kind: str

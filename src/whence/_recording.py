@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 
 from whence import _core
+from whence._bounds import Bounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Generic, Self, TypeVar
 
     from whence._events import (
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         Collection,
         Counter,
         ExceptionEvent,
+        Function,
         Losses,
         Record,
         RecordingInfo,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         Task,
         Thread,
     )
+    from whence._tree import CallTree
 
     Item = TypeVar("Item")
 else:  # a base class that needs no import of typing
@@ -50,18 +53,25 @@ class RecordingError(ValueError):
 class Events(Generic[Item]):
     """Events of one kind. Each iteration reads the recording again, chunk by chunk."""
 
-    __slots__ = ("_make", "_path", "_read", "_what")
+    __slots__ = ("_bounds", "_make", "_path", "_read", "_what")
 
     def __init__(
-        self, path: str, what: str, read: Callable[[], Iterator[Any]], make: Any
+        self,
+        path: str,
+        what: str,
+        read: Callable[[], Iterator[Any]],
+        make: Any,
+        bounds: Bounds | None = None,  # if they are not the reader's to heed
     ) -> None:
         self._path = path
         self._what = what
         self._read = read
         self._make = make
+        self._bounds = bounds
 
     def __iter__(self) -> Iterator[Item]:
-        return map(self._make, self._read())
+        events = map(self._make, self._read())
+        return events if self._bounds is None else filter(self._bounds.has, events)
 
     def __repr__(self) -> str:
         return f"<{self._what} of {self._path}>"
@@ -101,11 +111,12 @@ class Recording:
     nanoseconds since the recording began.
     """
 
-    __slots__ = ("_file", "_path", "_reader")
+    __slots__ = ("_bounds", "_file", "_path", "_reader")
 
     def __init__(self, path: str, file: int) -> None:
         self._path = path
-        self._file = _File(path, file)
+        self._bounds = Bounds()
+        self._file: _File | None = _File(path, file)
         self._reader = _core.Reader(file, self._file)
         reason = _explain(self._reader.header())
         if reason is not None:
@@ -114,9 +125,29 @@ class Recording:
             raise RecordingError(message)
 
     def close(self) -> None:
-        """Close the file. What was read from it stays valid."""
-        self._reader.close()
-        self._file.close()
+        """Close the file. What was read from it stays valid. A slice leaves it open."""
+        if self._file is not None:
+            self._reader.close()
+            self._file.close()
+
+    def slice(
+        self,
+        start: int | str | None = None,
+        end: int | str | None = None,
+        *,
+        threads: Iterable[int] | None = None,
+    ) -> Recording:
+        """Return a part of the recording: a stretch of time, and some of its threads.
+
+        Times are nanoseconds since the recording began, or texts like ``"1.5s"``. What
+        is open at the beginning begins there, what is open at the end is cut there;
+        ``threads`` has the ids of ``Recording.threads``. The part reads from the same
+        file, and is closed with it.
+        """
+        part: Recording = object.__new__(type(self))
+        part._path, part._reader, part._file = self._path, self._reader, None
+        part._bounds = self._bounds.within(start, end, threads)
+        return part
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +227,21 @@ class Recording:
         """Read the calls of functions as they ended, chunk by chunk."""
         from whence._events import Call  # noqa: PLC0415
 
-        return Events(self._path, "calls", self._reader.calls, Call._make)
+        return Events(
+            self._path, "calls", lambda: self._reader.calls(*self._bounds), Call._make
+        )
+
+    def call_tree(self) -> CallTree:
+        """Add up the calls by the path of functions that leads to them."""
+        from whence._tree import CallTree  # noqa: PLC0415
+
+        return CallTree(self._reader.tree(*self._bounds))
+
+    @property
+    def functions(self) -> list[Function]:
+        """The functions that were called, those with most time of their own first."""
+        functions = self.call_tree().functions
+        return sorted(functions, key=lambda function: -function.own)
 
     def shorten(self, filename: str) -> str:
         """Return a file's name below the folder that the program imported it from."""
@@ -213,32 +258,33 @@ class Recording:
         """Where exceptions were raised and handled."""
         from whence._events import ExceptionEvent  # noqa: PLC0415
 
-        return Events(
-            self._path, "exceptions", self._reader.exceptions, ExceptionEvent._make
-        )
+        read = self._reader.exceptions
+        make = ExceptionEvent._make
+        return Events(self._path, "exceptions", lambda: read(*self._bounds), make)
 
     @property
     def spans(self) -> Events[Span]:
         """The spans of each thread as they ended; last, those that never did."""
         from whence._events import Span  # noqa: PLC0415
 
-        return Events(self._path, "spans", self._reader.spans, Span._make)
+        make = Span._make
+        return Events(self._path, "spans", self._reader.spans, make, self._bounds)
 
     @property
     def counters(self) -> Events[Counter]:
         """The values that counters were given."""
         from whence._events import Counter  # noqa: PLC0415
 
-        return Events(self._path, "counters", self._reader.counters, Counter._make)
+        make = Counter._make
+        return Events(self._path, "counters", self._reader.counters, make, self._bounds)
 
     @property
     def gc(self) -> Events[Collection]:
         """The runs of the garbage collector."""
         from whence._events import Collection  # noqa: PLC0415
 
-        return Events(
-            self._path, "collections", self._reader.collections, Collection._make
-        )
+        read, make = self._reader.collections, Collection._make
+        return Events(self._path, "collections", read, make, self._bounds)
 
     @property
     def losses(self) -> Losses:

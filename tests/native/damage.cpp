@@ -97,10 +97,10 @@ bool read_all(std::span<const std::uint8_t> bytes, Unpacker& unpacker, int sink,
   read::SpanReader spans(source);
   read::Span span;
   while (spans.next(span) == read::Next::record) ++out.spans;
-  read::CallReader calls(source, names);
+  read::CallReader calls(source, names, timeline);
   read::Call call;
   while (calls.next(call) == read::Next::record) {
-    if (call.start_ticks > call.end_ticks || call.number <= call.parent) out.impossible = true;
+    if (call.duration < call.own || call.number <= call.parent) out.impossible = true;
     ++out.calls;
   }
   out.totals = read::count(source);

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from reference.recording import Raw
 
@@ -18,6 +18,7 @@ SEEN = {0x6B: "raised", 0x6C: "handled"}
 CALLS_OFF, THREAD_END, THREAD_FRAMES, STACK, THREAD = 0x28, 0x64, 0x6E, 0x82, 0xA0
 FRAME_GENERATOR, THREAD_GENERATOR = 0x70, 0x85
 TASKS = {0xC3, 0xC4}
+LONGEST = 2**63 - 1
 
 
 @dataclass
@@ -60,9 +61,17 @@ class Generator:
 class Calls:
     """Feed it the metadata, then every event, then ``finish()``."""
 
-    def __init__(self, metadata: Iterable[Raw], end: int | None) -> None:
+    def __init__(
+        self,
+        metadata: Iterable[Raw],
+        end: int | None,
+        at: Callable[[int], int],  # nanoseconds
+        lasted: Callable[[int, int], int],
+    ) -> None:
         metadata = list(metadata)
         self.end = end
+        self.at = at
+        self.lasted = lasted
         self.calls: list[dict[str, Any]] = []
         self.exceptions: list[dict[str, Any]] = []
         self.unmatched = 0
@@ -156,7 +165,8 @@ class Calls:
 
     def enter(self, thread: Thread, what: int, entered: str, **more: Any) -> None:
         thread.numbers += 1
-        frame = Frame(thread.now, what, thread.numbers, entered, **more)
+        start = self.at(thread.now)
+        frame = Frame(start, what, thread.numbers, entered, **more)
         if not frame.task and thread.open:
             frame.task = thread.open[-1].task
         thread.open.append(frame)
@@ -171,15 +181,9 @@ class Calls:
             seen = self.generators[frame.generator].seen
             if seen[-1][0] == frame.instance:
                 seen[-1] = (frame.instance, max(seen[-1][1], thread.now))
-        duration = thread.now - frame.start
-        self.tell(
-            thread,
-            frame,
-            left=left,
-            own=max(duration - frame.inside, 0),
-            end=thread.now,
-            count=1,
-        )
+        duration = min(max(self.at(thread.now) - frame.start, 0), LONGEST)
+        own = max(duration - frame.inside, 0)
+        self.tell(thread, frame, left=left, own=own, duration=duration, count=1)
         if thread.open:
             thread.open[-1].inside += duration
 
@@ -205,13 +209,16 @@ class Calls:
         if calls == 0:
             return
         around = thread.open[-1] if thread.open else None
-        duration = min(duration, thread.now - (around.start if around else 0))
+        now, duration = self.at(thread.now), self.lasted(thread.now, duration)
+        if around:
+            so_far = min(max(now - around.start, 0), LONGEST)
+            duration = min(duration, max(so_far - around.inside, 0))
         thread.numbers += 1
-        frame = Frame(thread.now - duration, code, thread.numbers, "call")
+        frame = Frame(now - duration, code, thread.numbers, "call")
         if around:
             frame.task = around.task
             around.inside += duration
-        more = {"own": duration, "end": thread.now, "count": calls}
+        more = {"own": duration, "duration": duration, "count": calls}
         self.tell(thread, frame, left="return", **more)
 
     # Generators

@@ -467,7 +467,8 @@ class _Reader:
     def read_calls(
         self, metadata: list[Raw], raws: list[tuple[Raw, int, int, Found]]
     ) -> None:
-        found = call_reader.Calls(metadata, self.end[0] if self.closed else None)
+        end = self.end[0] if self.closed else None
+        found = call_reader.Calls(metadata, end, self.at, self.lasted)
         for raw, thread, time, chunk in raws:
             if chunk.what == EVENTS:
                 found.take(raw, thread, time)
@@ -479,15 +480,13 @@ class _Reader:
         self.out.exceptions = [self.exception(event) for event in found.exceptions]
 
     def call(self, call: dict[str, Any]) -> tuple[Any, ...]:
-        code, end = call["code"], call["end"]
+        code = call["code"]
         known = self.codes.get(code)
         return (
             self.text(call["name"]) if code is None else self.function(code),
             self.text(known[3]) if known else None,
             known[4] if known else None,
-            self.at(call["start"]),
-            self.lasted(end, end - call["start"]),
-            self.lasted(end, call["own"]),
+            *(call["start"], call["duration"], call["own"]),
             *(call["depth"], call["thread"], call["task"] or None, call["entered"]),
             *(call["left"], call["generator"] or None, call["number"]),
             *(call["parent"] or None, call["count"]),
