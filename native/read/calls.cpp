@@ -221,15 +221,17 @@ void CallReader::end_top(ThreadCalls& thread, Left left, Call& call) {
     const bool finished = left == Left::return_ || left == Left::unwind || left == Left::unstarted;
     generators_.leave(top.generator, top.instance, thread.now, finished);
   }
-  thread.open.leave(timeline_.at(thread.now, hint_), left, call);
+  thread.open.leave(std::min(timeline_.at(thread.now, hint_), slice_.to), left, call);
   call.thread = thread.id;
 }
 
 CallReader::Got CallReader::fold(ThreadCalls& thread, Call& call) {
   const auto& v = record_.values;
   if (v[2] == 0 || thread.open.beyond() != 0) return Got::nothing;
-  thread.open.fold(timeline_.at(thread.now, hint_), v[1], v[2], timeline_.lasted(thread.now, v[3]),
-                   call);
+  const std::int64_t now = timeline_.at(thread.now, hint_);
+  const std::int64_t most = span_of(slice_.from, now);
+  const std::int64_t duration = std::min(timeline_.lasted(thread.now, v[3]), most);
+  thread.open.fold(now, v[1], v[2], duration, call);
   call.thread = thread.id;
   return thread.begun ? Got::folded : Got::nothing;
 }

@@ -16,8 +16,10 @@ std::uint32_t Functions::find(std::uint64_t what, bool native) {
   const auto found = known.find(what);
   if (found != known.end()) return found->second;
   if (!budget_.afford(3 * kEntryCost)) return kNone;
-  Function function{native ? what : 0, 0, 0, native};
-  if (const CodeEntry* code = native ? nullptr : names_.code(what)) {
+  Function function{};  // all that are not known are one
+  if (native && names_.string(what) != nullptr) {
+    function = {what, 0, 0, true};
+  } else if (const CodeEntry* code = native ? nullptr : names_.code(what)) {
     function.name = names_.string(code->qualname) != nullptr ? code->qualname : code->name;
     function.filename = code->filename;
     function.line = code->first_line;

@@ -38,8 +38,8 @@ bool Names::fill(const Source& source) {
   while ((next = cursor.next(record)) == Next::record) {
     if (record.kind != nullptr) take(record);
   }
-  std::stable_sort(task_numbers_.begin(), task_numbers_.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.number, a.time) < std::tie(b.number, b.time);
+  std::sort(task_numbers_.begin(), task_numbers_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.number, a.time, a.task) < std::tie(b.number, b.time, b.task);
   });
   return next == Next::end;
 }

@@ -11,17 +11,16 @@ constexpr std::size_t kFirstRoom = 16;
 constexpr std::size_t kMostOpen = 16u << 20;
 constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
 
-// Times come from files that may lie: what is longer than can be said is cut.
-std::int64_t span_of(std::int64_t start, std::int64_t end) noexcept {
-  const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(start);
-  return end > start ? static_cast<std::int64_t>(std::min<std::uint64_t>(span, kLongest)) : 0;
-}
-
 void add_inside(OpenCall& around, std::int64_t duration) noexcept {
   around.inside += std::min(duration, kLongest - around.inside);
 }
 
 }  // namespace
+
+std::int64_t span_of(std::int64_t start, std::int64_t end) noexcept {
+  const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(start);
+  return end > start ? static_cast<std::int64_t>(std::min<std::uint64_t>(span, kLongest)) : 0;
+}
 
 bool OpenCalls::grow(Budget& budget) {
   const std::size_t before = calls_.capacity();

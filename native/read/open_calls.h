@@ -55,6 +55,9 @@ struct OpenCall {
 };
 static_assert(sizeof(OpenCall) == 64);
 
+// Times come from files that may lie: what is longer than can be said is cut.
+[[nodiscard]] std::int64_t span_of(std::int64_t start, std::int64_t end) noexcept;
+
 class OpenCalls {
  public:
   [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }

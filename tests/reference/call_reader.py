@@ -42,6 +42,8 @@ class Thread:
     open: list[Frame] = field(default_factory=list)
     now: int = 0
     numbers: int = 0
+    begun: bool = False
+    over: bool = False
     # what metadata say: (time, 0 for an end of recording calls, else 1, stack; or a
     # generator, with a level)
     facts: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -49,6 +51,15 @@ class Thread:
     @property
     def frames(self) -> list[Frame]:
         return [frame for frame in self.open if not frame.native]
+
+
+@dataclass
+class Slice:
+    """What part is asked for: [start, end), and these threads; None for all."""
+
+    start: int = -(2**63)
+    end: int = 2**63 - 1
+    threads: list[int] | None = None
 
 
 @dataclass
@@ -67,11 +78,13 @@ class Calls:
         end: int | None,
         at: Callable[[int], int],  # nanoseconds
         lasted: Callable[[int, int], int],
+        slice_: Slice | None = None,
     ) -> None:
         metadata = list(metadata)
         self.end = end
         self.at = at
         self.lasted = lasted
+        self.slice = slice_ or Slice()
         self.calls: list[dict[str, Any]] = []
         self.exceptions: list[dict[str, Any]] = []
         self.unmatched = 0
@@ -97,7 +110,8 @@ class Calls:
             elif raw.code == THREAD_END and raw.values[1] in self.thread_ends:
                 self.thread_ends[raw.values[1]] = raw.values[0]
         for number, *_ in self.frames:
-            self.thread(number)
+            if self.slice.threads is None or number in self.slice.threads:
+                self.thread(number)
 
     def thread(self, number: int) -> Thread:
         if number not in self.threads:
@@ -107,6 +121,37 @@ class Calls:
             thread.facts.sort(key=lambda fact: fact[:2])
             self.threads[number] = thread
         return self.threads[number]
+
+    # Slices
+
+    def cross(self, thread: Thread, time: int) -> None:
+        """Begin or end the slice before what happens at this time."""
+        if not thread.begun and self.at(time) >= self.slice.start:
+            self.advance_before(thread, self.slice.start)
+            thread.begun = True
+            for frame in thread.open:
+                frame.start = max(frame.start, self.slice.start)
+                frame.inside = 0
+        if not thread.over and self.at(time) >= self.slice.end:
+            self.advance_before(thread, self.slice.end)
+            thread.now = max(thread.now, self.first_at(self.slice.end))
+            self.close(thread, 0, "cut")
+            thread.over = True
+
+    def advance_before(self, thread: Thread, time: int) -> None:
+        edge = self.first_at(time)
+        if edge:
+            self.advance(thread, edge - 1)
+
+    def first_at(self, time: int) -> int:
+        """Return the first ticks that are not before this time."""
+        first, beyond = 0, 2**64 - 1
+        while first < beyond:
+            middle = (first + beyond) // 2
+            first, beyond = (
+                (middle + 1, beyond) if self.at(middle) < time else (first, middle)
+            )
+        return first
 
     # Facts
 
@@ -181,7 +226,8 @@ class Calls:
             seen = self.generators[frame.generator].seen
             if seen[-1][0] == frame.instance:
                 seen[-1] = (frame.instance, max(seen[-1][1], thread.now))
-        duration = min(max(self.at(thread.now) - frame.start, 0), LONGEST)
+        now = min(self.at(thread.now), self.slice.end)
+        duration = min(max(now - frame.start, 0), LONGEST)
         own = max(duration - frame.inside, 0)
         self.tell(thread, frame, left=left, own=own, duration=duration, count=1)
         if thread.open:
@@ -189,6 +235,8 @@ class Calls:
 
     def tell(self, thread: Thread, frame: Frame, **more: Any) -> None:
         around = thread.open[-1] if thread.open else None
+        if not thread.begun:
+            return
         self.calls.append(
             {
                 "thread": thread.id,
@@ -210,6 +258,7 @@ class Calls:
             return
         around = thread.open[-1] if thread.open else None
         now, duration = self.at(thread.now), self.lasted(thread.now, duration)
+        duration = min(duration, max(now - self.slice.start, 0))
         if around:
             so_far = min(max(now - around.start, 0), LONGEST)
             duration = min(duration, max(so_far - around.inside, 0))
@@ -259,7 +308,12 @@ class Calls:
     def take(self, raw: Raw, number: int, time: int) -> None:  # noqa: C901
         if raw.code == OWNER:
             return
+        if self.slice.threads is not None and number not in self.slice.threads:
+            return
         thread = self.thread(number)
+        self.cross(thread, max(time, thread.now))
+        if thread.over:
+            return
         self.advance(thread, max(time, thread.now))
         thread.now = max(time, thread.now)
         values = raw.values
@@ -294,18 +348,24 @@ class Calls:
     def see(self, thread: Thread, kind: str, type_: int, offset: int) -> None:
         code = thread.frames[-1].what if thread.frames else 0
         event = {"type": type_, "kind": kind, "time": thread.now, "thread": thread.id}
-        self.exceptions.append({**event, "code": code, "offset": offset})
+        if thread.begun:
+            self.exceptions.append({**event, "code": code, "offset": offset})
 
     def finish(self) -> None:
         for number in sorted(self.threads):
             thread = self.threads[number]
             last = max((t for t, kind, *_ in thread.facts if kind), default=None)
             if last is not None:
-                self.advance(thread, last)
+                self.cross(thread, last)
+                if not thread.over:
+                    self.advance(thread, last)
             ends = [time for time, *_ in thread.facts]
             thread_end = self.thread_ends.get(number)
             ends += [] if thread_end is None else [thread_end]
             end = min(ends) if ends else self.end
-            if thread.open and end is not None:
-                thread.now = max(thread.now, end)
+            if thread.open:
+                last = thread.now if end is None else max(thread.now, end)
+                self.cross(thread, last)
+                if not thread.over:
+                    thread.now = last
             self.close(thread, 0, "cut")

@@ -84,14 +84,21 @@ class NotARecording(Exception):
     pass
 
 
-def read(data: bytes, unpack: Unpack | None = None) -> Decoded:
-    return _Reader(data, unpack).read()
+def read(
+    data: bytes,
+    unpack: Unpack | None = None,
+    slice_: call_reader.Slice | None = None,  # of calls and exceptions
+) -> Decoded:
+    return _Reader(data, unpack, slice_).read()
 
 
 class _Reader:
-    def __init__(self, data: bytes, unpack: Unpack | None) -> None:
+    def __init__(
+        self, data: bytes, unpack: Unpack | None, slice_: call_reader.Slice | None
+    ) -> None:
         self.data = data
         self.unpack = unpack
+        self.slice = slice_
         self.out = Decoded()
         self.strings: dict[int, bytes] = {}
         self.task_numbers: list[tuple[int, int, int]] = []
@@ -468,7 +475,7 @@ class _Reader:
         self, metadata: list[Raw], raws: list[tuple[Raw, int, int, Found]]
     ) -> None:
         end = self.end[0] if self.closed else None
-        found = call_reader.Calls(metadata, end, self.at, self.lasted)
+        found = call_reader.Calls(metadata, end, self.at, self.lasted, self.slice)
         for raw, thread, time, chunk in raws:
             if chunk.what == EVENTS:
                 found.take(raw, thread, time)
