@@ -305,7 +305,7 @@ class Calls:
 
     # Events
 
-    def take(self, raw: Raw, number: int, time: int) -> None:  # noqa: C901
+    def take(self, raw: Raw, number: int, time: int) -> None:
         if raw.code == OWNER:
             return
         if self.slice.threads is not None and number not in self.slice.threads:
@@ -316,6 +316,9 @@ class Calls:
             return
         self.advance(thread, max(time, thread.now))
         thread.now = max(time, thread.now)
+        self.do(thread, raw)
+
+    def do(self, thread: Thread, raw: Raw) -> None:  # noqa: C901
         values = raw.values
         if raw.code in {CALL, OPEN}:
             self.enter(thread, values[1], "call" if raw.code == CALL else "open")
