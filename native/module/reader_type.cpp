@@ -321,6 +321,10 @@ PyMethodDef methods[] = {
     {"awaits", one_at_a_time<iterate<Yield::awaits>>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
     {"tree", one_at_a_time<reader_tree>, METH_VARARGS,
      "tree($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"batches", one_at_a_time<iterate_slice<Yield::batches>>, METH_VARARGS,
+     "batches($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"arrow_calls", one_at_a_time<reader_arrow_calls>, METH_VARARGS,
+     "arrow_calls($self, start=None, end=None, threads=None, /)\n--\n\n"},
     {"close", one_at_a_time<close>, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };

@@ -85,6 +85,21 @@ class Reader:
         threads: Sequence[int] | None = None,
         /,
     ) -> Iterator[tuple[Any, ...]]: ...
+    # Rows, room for so many, the columns behind one another, and the functions so far.
+    def batches(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
+    ) -> Iterator[tuple[int, int, bytes, list[Any]]]: ...
+    def arrow_calls(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
+    ) -> Any: ...  # a capsule
     # Functions with their totals, and the columns of nodes: parent and function of 4 bytes, calls, total and own of 8.
     # The last number counts what there was no room for.
     def tree(
