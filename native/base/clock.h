@@ -32,9 +32,9 @@ extern ClockKind clock_kind;
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// A reading takes longer than eight steps of the counter, so nothing is lost; and most of what is
+// A reading takes longer than sixteen steps of the counter, so nothing is lost; and most of what is
 // kept are differences of readings, which fit into a byte or two this way.
-inline constexpr unsigned kTscShift = 3;
+inline constexpr unsigned kTscShift = 4;
 
 #if defined(__x86_64__)
 struct Counter {
