@@ -20,4 +20,8 @@ namespace whence::module {
 // arrow_stream.cpp
 [[nodiscard]] PyObject* reader_arrow_calls(PyObject* reader, PyObject* args);
 
+// _core.Reader.export_perfetto, .export_chrome. reader_export.cpp
+[[nodiscard]] PyObject* reader_export_perfetto(PyObject* reader, PyObject* args);
+[[nodiscard]] PyObject* reader_export_chrome(PyObject* reader, PyObject* args);
+
 }  // namespace whence::module

@@ -325,6 +325,10 @@ PyMethodDef methods[] = {
      "batches($self, start=None, end=None, threads=None, /)\n--\n\n"},
     {"arrow_calls", one_at_a_time<reader_arrow_calls>, METH_VARARGS,
      "arrow_calls($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"export_perfetto", one_at_a_time<reader_export_perfetto>, METH_VARARGS,
+     "export_perfetto($self, write, bounds, start, first_track, first_sequence, /)\n--\n\n"},
+    {"export_chrome", one_at_a_time<reader_export_chrome>, METH_VARARGS,
+     "export_chrome($self, write, bounds, start, process, /)\n--\n\n"},
     {"close", one_at_a_time<close>, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };

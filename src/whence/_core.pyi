@@ -100,6 +100,26 @@ class Reader:
         threads: Sequence[int] | None = None,
         /,
     ) -> Any: ...  # a capsule
+    # Slices of calls, handed to write() in pieces; bounds are (start, end, threads). A thread's track and sequence
+    # are the first ones plus its number; start is added to times. What there was no room for.
+    def export_perfetto(
+        self,
+        write: Callable[[bytes], Any],
+        bounds: tuple[Any, ...],
+        start: int,
+        first_track: int,
+        first_sequence: int,
+        /,
+    ) -> int: ...
+    # Events of calls, each followed by a comma and a newline.
+    def export_chrome(
+        self,
+        write: Callable[[bytes], Any],
+        bounds: tuple[Any, ...],
+        start: int,
+        process: int,
+        /,
+    ) -> int: ...
     # Functions with their totals, and the columns of nodes: parent and function of 4 bytes, calls, total and own of 8.
     # The last number counts what there was no room for.
     def tree(
