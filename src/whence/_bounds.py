@@ -59,7 +59,7 @@ class Bounds:
 
 def _time(time: "int | str | None", name: str) -> "int | None":
     if isinstance(time, str):
-        return _units.nanoseconds(time, name)
+        return _units.moment(time, name)
     if time is not None and not isinstance(time, int):
         message = f"{name} takes nanoseconds or a text like '1.5s', not {time!r}"
         raise TypeError(message)

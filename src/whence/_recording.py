@@ -193,7 +193,9 @@ class Recording:
         """The threads of the program, in the order in which they were seen."""
         from whence._events import Thread  # noqa: PLC0415
 
-        return [Thread(*thread) for thread in self._reader.threads()]
+        wanted = self._bounds.threads
+        threads = (Thread(*thread) for thread in self._reader.threads())
+        return [t for t in threads if wanted is None or t.id in wanted]
 
     @property
     def tasks(self) -> list[Task]:

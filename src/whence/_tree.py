@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from whence._events import Function
 
 TYPE_CHECKING = False
@@ -51,6 +53,29 @@ class CallTree:
     def __iter__(self) -> Iterator[TreeNode]:
         """All nodes but the root; parents come before their children."""
         return (TreeNode(self, number) for number in range(1, len(self) + 1))
+
+    def walk(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """Go down every path: each node, then those below it as they were first called.
+
+        Yields depth, from 0 for calls that nothing is around; the function's place in
+        ``functions``; calls, total and own. Takes any depth.
+        """
+        parents, functions = self._parent, self._function
+        first = array("I", bytes(4 * len(parents)))  # 0: none, which is the root
+        following = array("I", first)
+        for number in range(len(self), 0, -1):
+            following[number] = first[parents[number]]
+            first[parents[number]] = number
+        at, depth = first[0], 0
+        while at:
+            values = self._calls[at], self._total[at], self._own[at]
+            yield depth, functions[at], *values
+            if first[at]:
+                at, depth = first[at], depth + 1
+                continue
+            while at and not following[at]:
+                at, depth = parents[at], depth - 1
+            at = following[at]
 
     def __repr__(self) -> str:
         return f"<whence.CallTree of {len(self):,} paths>"

@@ -30,3 +30,12 @@ def nanoseconds(value: float | str, name: str) -> int:
         message = f"{name} must be seconds or a text like '30s', not {value!r}"
         raise ValueError(message)
     return max(1, round(parsed * 1e9))
+
+
+def moment(value: str, name: str) -> int:
+    """Return a time since the beginning, in nanoseconds: ``"0"``, ``"1.5s"``."""
+    parsed = _parse(value, dict(_SECONDS))
+    if parsed is None or not 0 <= parsed < 2**33:
+        message = f"{name} must be a time like '1.5s' or '500ms', not {value!r}"
+        raise ValueError(message)
+    return round(parsed * 1e9)

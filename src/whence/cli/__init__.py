@@ -10,10 +10,10 @@ import os
 import sys
 
 import whence
-from whence.cli import recover, verify
+from whence.cli import export, recover, verify
 from whence.cli._terminal import printable
 
-VERBS = (verify, recover)
+VERBS = (export, verify, recover)
 
 
 def main(arguments: list[str] | None = None) -> int:
