@@ -128,13 +128,14 @@ PyObject* header(PyObject* object, PyObject*) try {
   const auto duration =
       good ? reading->timeline.at(read::last_ticks(reading->source)) : std::int64_t{0};
   return Py_BuildValue(
-      "{ss s(ii) sN sI sO sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened",
+      "{ss s(ii) sN sI sO sO sI sI sK sK sK sK ss ss si sK sO sL sn}", "opened",
       name_of(reading->opened), "version", int{file.major}, int{file.minor}, "file_id",
       PyBytes_FromStringAndSize(reinterpret_cast<const char*>(file.file_id.data()),
                                 static_cast<Py_ssize_t>(file.file_id.size())),
       "chunk_size", file.chunk_size, "compact", reading->source.compact() ? Py_True : Py_False,
       "closed", reading->source.closed() ? Py_True : Py_False, "clock", file.clock, "pid", file.pid,
-      "start_wall", static_cast<unsigned long long>(file.start_wall), "max_size",
+      "start_wall", static_cast<unsigned long long>(file.start_wall), "start_monotonic",
+      static_cast<unsigned long long>(file.start_monotonic), "max_size",
       static_cast<unsigned long long>(file.max_size), "keep",
       static_cast<unsigned long long>(file.keep), "state", name_of(reading->source), "reason",
       format::reason_name(file.reason), "error", file.error, "size",

@@ -34,44 +34,52 @@ constexpr std::uint64_t kBootTime = 6, kOwnClock = 64;
 
 void PerfettoCalls::take(const CallStep& step) {
   const Call& call = step.call;
-  Thread& thread = threads_[call.thread];
+  if (current_ == nullptr || call.thread != current_id_) {
+    current_ = &threads_[call.thread];
+    current_id_ = call.thread;
+  }
   const bool ends = step.what == CallStep::What::left;
   const std::int64_t now = start_ + call.start + (ends ? call.duration : 0);
-  if (!thread.begun) begin_sequence(thread, call.thread, now);
-  begin_packet(thread, call.thread, now);
-  if (!ends) {
-    const std::uint32_t function = functions_.of(call);
-    const std::uint64_t id = function == Functions::kNone ? 1 : std::uint64_t{function} + 2;
-    if (thread.known.size() < id) thread.known.resize(id, false);
-    if (!thread.known[id - 1]) {
-      thread.known[id - 1] = true;
-      name_function(function);
-    }
-    append_number(part_, kType, kSliceBegin);
-    append_number(part_, kNameId, id);
-    append_number(part_, kPlaceId, id);
-  } else {
-    append_number(part_, kType, kSliceEnd);
+  if (!current_->begun) begin_sequence(*current_, call.thread, now);
+  if (ends) {
+    put_event(now, 0);
+    return;
   }
-  end_packet();
-  if (step.what != CallStep::What::folded) return;
-  begin_packet(thread, call.thread, now + call.duration);
-  append_number(part_, kType, kSliceEnd);
-  end_packet();
+  const std::uint32_t function = functions_.of(call);
+  const std::uint64_t id = function == Functions::kNone ? 1 : std::uint64_t{function} + 2;
+  std::vector<bool>& known = current_->known;
+  if (known.size() < id) known.resize(id, false);
+  if (!known[id - 1]) {
+    known[id - 1] = true;
+    name_function(function, id);
+  }
+  put_event(now, id);
+  if (step.what == CallStep::What::folded) put_event(now + call.duration, 0);
 }
 
-void PerfettoCalls::begin_packet(Thread& thread, std::uint32_t id, std::int64_t now) {
-  packet_.clear();
-  part_.clear();
-  const std::int64_t since = now > thread.now ? now - thread.now : 0;
-  thread.now += since;
-  append_number(packet_, kTimestamp, static_cast<std::uint64_t>(since));
-  append_number(packet_, kSequence, first_sequence_ + id);
-}
-
-void PerfettoCalls::end_packet() {
-  append_bytes(packet_, kTrackEvent, part_);
-  append_bytes(out_, kTracePacket, packet_);
+// A slice begins, with the name of this id, or ends, with none. Nothing in it is longer than a byte
+// can say, so it is written without being measured first.
+void PerfettoCalls::put_event(std::int64_t now, std::uint64_t id) {
+  const std::int64_t since = now > current_->now ? now - current_->now : 0;
+  current_->now += since;
+  std::uint8_t bytes[80];
+  std::uint8_t* out = bytes + 2;
+  const auto number = [&](std::uint32_t field, std::uint64_t value) {
+    out = base::put_varint(base::put_varint(out, field << 3), value);
+  };
+  number(kTimestamp, static_cast<std::uint64_t>(since));
+  number(kSequence, first_sequence_ + current_id_);
+  *out++ = kTrackEvent << 3 | 2;
+  std::uint8_t* size = out++;
+  number(kType, id != 0 ? kSliceBegin : kSliceEnd);
+  if (id != 0) {
+    number(kNameId, id);
+    number(kPlaceId, id);
+  }
+  *size = static_cast<std::uint8_t>(out - size - 1);
+  bytes[0] = kTracePacket << 3 | 2;
+  bytes[1] = static_cast<std::uint8_t>(out - bytes - 2);
+  out_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(out - bytes));
 }
 
 // The first packet of a sequence: its clock, and what all of its packets share.
@@ -99,28 +107,30 @@ void PerfettoCalls::begin_sequence(Thread& thread, std::uint32_t id, std::int64_
   append_bytes(out_, kTracePacket, packet_);
 }
 
-// In the packet of the first slice with that name.
-void PerfettoCalls::name_function(std::uint32_t number) {
+// In a packet of its own, before the first slice with that name.
+void PerfettoCalls::name_function(std::uint32_t number, std::uint64_t id) {
   const Function function = number == Functions::kNone ? Function{} : functions_.all()[number];
-  const std::uint64_t id = number == Functions::kNone ? 1 : std::uint64_t{number} + 2;
   const auto add_text = [&](std::uint32_t field, std::uint64_t string, std::string_view missing) {
     const std::string* text = names_.string(string);
     std::string clean;
     base::append_utf8(clean, text != nullptr ? *text : missing);
     append_bytes(inner_, field, clean);
   };
-  std::string interned;
+  part_.clear();
   inner_.clear();
   append_number(inner_, kId, id);
   add_text(kText, function.name, "<unknown>");
-  append_bytes(interned, kName, inner_);
+  append_bytes(part_, kName, inner_);
   inner_.clear();
   append_number(inner_, kId, id);
   add_text(kFile, function.filename, "");
-  append_number(inner_, kLine,
-                static_cast<std::uint64_t>(std::max<std::int64_t>(function.line, 0)));
-  append_bytes(interned, kPlace, inner_);
-  append_bytes(packet_, kInternedData, interned);
+  const auto line = static_cast<std::uint64_t>(std::max<std::int64_t>(function.line, 0));
+  append_number(inner_, kLine, line);
+  append_bytes(part_, kPlace, inner_);
+  packet_.clear();
+  append_bytes(packet_, kInternedData, part_);
+  append_number(packet_, kSequence, first_sequence_ + current_id_);
+  append_bytes(out_, kTracePacket, packet_);
 }
 
 }  // namespace whence::read

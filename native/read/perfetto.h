@@ -38,9 +38,8 @@ class PerfettoCalls : public CallEncoder {
   };
 
   void begin_sequence(Thread& thread, std::uint32_t id, std::int64_t now);
-  void name_function(std::uint32_t function);
-  void begin_packet(Thread& thread, std::uint32_t id, std::int64_t now);
-  void end_packet();
+  void name_function(std::uint32_t function, std::uint64_t id);
+  void put_event(std::int64_t now, std::uint64_t id);
 
   const Names& names_;
   Functions functions_;
@@ -48,6 +47,8 @@ class PerfettoCalls : public CallEncoder {
   std::uint64_t first_track_;
   std::uint32_t first_sequence_;
   IdMap<Thread> threads_;
+  Thread* current_ = nullptr;
+  std::uint32_t current_id_ = 0;
   std::string packet_, part_, inner_;
 };
 
