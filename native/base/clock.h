@@ -84,6 +84,9 @@ struct ClockPair {
 // kind stays for the life of the process, because readings of two kinds do not mix.
 ClockKind choose_clock(bool kernel_trusts_counter) noexcept;
 
+// Nanoseconds that a reading takes, rounded up: the fastest of a few rounds.
+[[nodiscard]] std::uint64_t reading_cost() noexcept;
+
 // Ticks in a second, from a pair taken at choose_clock() and one taken now. At least 200 us lie
 // between the two: a few hundred parts in a million, good enough until a recording has pairs of its
 // own.

@@ -10,10 +10,10 @@ import os
 import sys
 
 import whence
-from whence.cli import export, recover, verify
+from whence.cli import doctor, export, info, recover, summary, verify
 from whence.cli._terminal import printable
 
-VERBS = (export, verify, recover)
+VERBS = (summary, info, export, verify, recover, doctor)
 
 
 def main(arguments: list[str] | None = None) -> int:
