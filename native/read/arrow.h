@@ -1,7 +1,7 @@
 // arrow.h: the structures of the Arrow C data and C stream interfaces, as their specification has
 // them, for whoever takes tables without copies.
 //
-// Threads, allocation, failure: plain data; whoever fills one says so.
+// Threads: plain data; whoever fills one says so. Allocates: never. Fails by: it cannot.
 #pragma once
 
 #include <cstdint>
