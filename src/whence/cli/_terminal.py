@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
+import contextlib
+import sys
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 _STEP = 1000
@@ -16,8 +16,19 @@ def printable(text: str) -> str:
 
 def say(text: str, style: str = "") -> None:
     """Print one line, whatever is in it, without breaking it."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     console.print(Text(printable(text), style=style))
+
+
+def complain(message: str) -> None:
+    """Print one line about what cannot be done, if there is anybody to read it."""
+    if sys.stderr is None:  # which print() would take for the standard output
+        return
+    with contextlib.suppress(OSError, ValueError):
+        print(printable(message), file=sys.stderr)  # noqa: T201
 
 
 def size(number: float) -> str:
