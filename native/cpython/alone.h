@@ -4,7 +4,7 @@
 // described, nothing is hidden.
 //
 // What greenlets do for each of theirs: a frame that is entered while the thread state has no
-// innermost frame is the outermost one. Recursion counts on from where it was.
+// innermost frame is the outermost one. Its depth counts from 0, too.
 #pragma once
 
 #include <Python.h>
@@ -24,6 +24,22 @@ inline FramePointer& innermost_of(PyThreadState* state) noexcept {
 using FramePointer = decltype(_PyCFrame::current_frame);
 inline FramePointer& innermost_of(PyThreadState* state) noexcept {
   return state->cframe->current_frame;
+}
+#endif
+
+#if PY_VERSION_HEX >= 0x030C0000
+inline int depth_of(const PyThreadState* state) noexcept {
+  return state->py_recursion_limit - state->py_recursion_remaining;
+}
+inline int& room_of(PyThreadState* state) noexcept {
+  return state->py_recursion_remaining;
+}
+#else
+inline int depth_of(const PyThreadState* state) noexcept {
+  return state->recursion_limit - state->recursion_remaining;
+}
+inline int& room_of(PyThreadState* state) noexcept {
+  return state->recursion_remaining;
 }
 #endif
 
@@ -47,8 +63,11 @@ template <class Call>
 PyObject* call_alone(PyThreadState* state, Call&& call) {
   if constexpr (!kLayoutKnown) return call();
   const detail::FramePointer before = detail::innermost_of(state);
+  const int depth = detail::depth_of(state);
   detail::innermost_of(state) = detail::far_end(before);
+  detail::room_of(state) += depth;
   PyObject* result = call();
+  detail::room_of(state) -= depth;
   detail::innermost_of(state) = before;
   return result;
 }

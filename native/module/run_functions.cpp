@@ -18,6 +18,14 @@ PyObject* call_alone(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   });
 }
 
+PyObject* execute_alone(PyObject*, PyObject* args) {
+  PyObject *code, *names;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &code, &PyDict_Type, &names)) return nullptr;
+  if (PySys_Audit("exec", "O", code) < 0) return nullptr;
+  return cpython::call_alone(cpython::calling_state(),
+                             [&] { return PyEval_EvalCode(code, names, names); });
+}
+
 void interrupt_this_process() {
   signal(SIGINT, SIG_DFL);
   raise(SIGINT);
@@ -33,6 +41,8 @@ PyObject* end_by_interrupt(PyObject*, PyObject*) {
 PyMethodDef run_functions[] = {
     {"call_alone", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_alone)),
      METH_FASTCALL, "call_alone($module, function, /, *args)\n--\n\n"},
+    {"execute_alone", execute_alone, METH_VARARGS,
+     "execute_alone($module, code, names, /)\n--\n\n"},
     {"end_by_interrupt", end_by_interrupt, METH_NOARGS, "end_by_interrupt($module, /)\n--\n\n"},
     {},
 };

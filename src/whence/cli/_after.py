@@ -60,7 +60,8 @@ def _write(data: bytes) -> None:
 
     The program may have left SIGPIPE to the system, which then ends it.
     """
-    import signal  # noqa: PLC0415
+    # Not signal, of which the program may have its own.
+    import _signal as signal  # type: ignore[import-not-found]  # noqa: PLC0415, PLC2701
 
     mine = {signal.SIGPIPE}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, mine)

@@ -28,7 +28,7 @@ def absolute(path: str) -> str:
     folder = current_folder()
     if path.startswith("/") or folder is None:
         return path
-    return os.path.join(folder, path.removeprefix("./"))
+    return folder if path == "." else f"{folder}/{path}"
 
 
 def folder_of(script: str) -> str:

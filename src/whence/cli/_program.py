@@ -7,6 +7,7 @@ import os
 import sys
 from io import open_code
 
+from whence import _core
 from whence.cli import _import_path, _main_module
 
 TYPE_CHECKING = False
@@ -61,7 +62,7 @@ class Module(Program):
         _main_module.make()
 
     def load(self) -> tuple[Any, ...]:
-        return _run_as_main(), self._target
+        return _core.call_alone, _run_as_main(), self._target
 
     def is_there(self) -> bool:
         from importlib.util import find_spec  # noqa: PLC0415
@@ -95,7 +96,7 @@ class Command(Program):
             import linecache  # noqa: PLC0415
 
             linecache._register_code(code, text, "<string>")  # type: ignore[attr-defined] # noqa: SLF001
-        return exec, code, self._names
+        return _core.execute_alone, code, self._names
 
 
 class _File(Program):
@@ -128,7 +129,7 @@ class Stdin(_File):
     def load(self) -> tuple[Any, ...]:
         with open(0, "rb", closefd=False) as file:
             content = file.read()
-        return exec, _compile(content, "<stdin>"), self._names
+        return _core.execute_alone, _compile(content, "<stdin>"), self._names
 
 
 class Script(_File):
@@ -157,8 +158,8 @@ class Script(_File):
 
     def load(self) -> tuple[Any, ...]:
         if self._content is None:
-            return _run_as_main(), "__main__", False
-        return exec, _compile(self._content, self._filename), self._names
+            return _core.call_alone, _run_as_main(), "__main__", False
+        return _core.execute_alone, _compile(self._content, self._filename), self._names
 
 
 def _run_as_main() -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import io
-import shlex
+import os
 from collections import namedtuple
 
 from whence import _recording
@@ -25,6 +24,13 @@ _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"))
 
 def describe(path: str, shown: str, *, follows: bool) -> Lines:
     """Say what is in the recording at ``path``, which people know as ``shown``."""
+    try:
+        return _describe(path, shown, follows=follows)
+    except Exception as error:  # noqa: BLE001
+        return [(f"whence: recorded {shown}; no summary: {error!r}", "bold")]
+
+
+def _describe(path: str, shown: str, *, follows: bool) -> Lines:
     with _recording.open(path) as recording:
         info, losses = recording.info, recording.losses
         functions = _functions(recording)
@@ -43,8 +49,8 @@ def describe(path: str, shown: str, *, follows: bool) -> Lines:
     if info.calls:
         lines += [(f"  calls were not recorded, or not all: {info.calls}", "red")]
     lines += hot
-    file = shlex.quote(shown)
-    out = shlex.quote(shown.removesuffix(_SUFFIX) + ".pftrace")
+    file = _quote(shown)
+    out = _quote(shown.removesuffix(_SUFFIX) + ".pftrace")
     lines += [("  look further:", "")]
     lines += [(f"    whence summary {file}", "cyan")]
     lines += [(f"    whence export {file} -o {out}", "cyan")]
@@ -54,10 +60,16 @@ def describe(path: str, shown: str, *, follows: bool) -> Lines:
 def render(lines: Lines, *, terminal: bool) -> str:
     """Write the lines as one text, with colours if they are for a terminal."""
     try:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-    except ImportError:  # the program may have something else of that name
+        return _render_richly(lines, terminal=terminal)
+    except Exception:  # noqa: BLE001
+        # The program may have modules of its own with the names of those of rich.
         return "".join(f"{printable(text)}\n" for text, _ in lines)
+
+
+def _render_richly(lines: Lines, *, terminal: bool) -> str:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     file = io.StringIO()
     console = Console(
         file=file,
@@ -98,18 +110,28 @@ def _count_children(path: str) -> int:
     """Count the files beside this one that children of this process have made."""
     with _recording.open(path) as recording:
         pid, start = recording.info.pid, recording.info.start
-    family = path.removesuffix(_SUFFIX).removesuffix(f"-{pid}")
+    folder, name = os.path.split(path)
+    family = name.removesuffix(_SUFFIX).removesuffix(f"-{pid}") + "-"
     count = 0
-    for file in glob.glob(f"{glob.escape(family)}-*{_SUFFIX}"):
-        number = file.removeprefix(f"{family}-").removesuffix(_SUFFIX)
-        if file == path or not number.isdecimal():
+    for file in os.listdir(folder):
+        number = file.removeprefix(family).removesuffix(_SUFFIX)
+        if file == name or file != f"{family}{number}{_SUFFIX}":
+            continue
+        if not number.isdecimal():
             continue
         try:
-            with _recording.open(file) as recording:
+            with _recording.open(os.path.join(folder, file)) as recording:
                 count += recording.info.start >= start
         except (OSError, _recording.RecordingError):
             continue
     return count
+
+
+def _quote(word: str) -> str:
+    """Write it as the shell wants it."""
+    if all(c.isalnum() or c in "_-./%+=:@" for c in word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _several(number: int, one: str, more: str) -> str:

@@ -23,11 +23,11 @@ def report(error: BaseException) -> None:
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
-    hook = getattr(sys, "excepthook", None)
-    if hook is None:
+    if not hasattr(sys, "excepthook"):
         _write("sys.excepthook is missing\n")
         _display(error)
         return
+    hook = sys.excepthook
     raised = None
     try:
         sys.audit("sys.excepthook", hook, type(error), error, trace)

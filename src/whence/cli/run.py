@@ -62,10 +62,10 @@ def main(arguments: list[str]) -> int:
         complain(str(problem))
         return CANNOT
     if error is None:
-        _, error = _attempt(program, _core.call_alone, *task)
+        _, error = _attempt(program, *task)
     program.left()
     if error is not None:
-        after.interrupted = isinstance(error, KeyboardInterrupt)
+        after.interrupted = type(error) is KeyboardInterrupt
         _uncaught.report(error)
     program.ended()
     return 0 if error is None else FAILED
