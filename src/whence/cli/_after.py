@@ -61,7 +61,7 @@ def _write(data: bytes) -> None:
     The program may have left SIGPIPE to the system, which then ends it.
     """
     # Not signal, of which the program may have its own.
-    import _signal as signal  # type: ignore[import-not-found]  # noqa: PLC0415, PLC2701
+    import _signal as signal  # type: ignore[import-not-found]  # noqa: PLC0415
 
     mine = {signal.SIGPIPE}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, mine)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SHOWS_COMMANDS = (3, 13)  # from there on, tracebacks have the lines of -c
 _DEDENTS_COMMANDS = (3, 14)
+_COMMAND = "<string>"  # what a command has for a file name
 _PYC_HEADER = 16
 
 
@@ -91,11 +92,9 @@ class Command(Program):
             from textwrap import dedent  # noqa: PLC0415
 
             text = dedent(text)
-        code = compile(text, "<string>", "exec", dont_inherit=True)
+        code = compile(text, _COMMAND, "exec", dont_inherit=True)
         if sys.version_info >= _SHOWS_COMMANDS:
-            import linecache  # noqa: PLC0415
-
-            linecache._register_code(code, text, "<string>")  # type: ignore[attr-defined] # noqa: SLF001
+            _remember_source(code, text)
         return _core.execute_alone, code, self._names
 
 
@@ -160,6 +159,14 @@ class Script(_File):
         if self._content is None:
             return _core.call_alone, _run_as_main(), "__main__", False
         return _core.execute_alone, _compile(self._content, self._filename), self._names
+
+
+def _remember_source(code: Any, text: str) -> None:
+    """Put it where tracebacks look for it. Once, that was by the name of a file."""
+    import linecache  # noqa: PLC0415
+
+    key = code if hasattr(linecache, "_interactive_cache") else _COMMAND
+    linecache._register_code(key, text, _COMMAND)  # type: ignore[attr-defined] # noqa: SLF001
 
 
 def _run_as_main() -> Any:
