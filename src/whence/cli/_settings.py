@@ -120,23 +120,23 @@ def from_file(setting: Setting, value: object, source: str) -> Any:
 
 def settle(given: Given) -> dict[str, Any]:
     """Return the arguments of ``record()``; errors say where they come from."""
-    from whence._record import record  # noqa: PLC0415
-
     arguments = {
         name: value
         for name, (value, _) in given.items()
         if name not in _FOR_THE_COMMAND
     }
     for name, value in arguments.items():
-        try:
-            record(**{name: value})
-        except (TypeError, ValueError) as error:
-            message = f"{given[name][1]}: {error}"
-            raise UsageError(message) from None
+        _try({name: value}, given[name][1])
+    _try(arguments, given.get("max_size", ("", ""))[1])  # does the rest go with it?
+    return arguments
+
+
+def _try(arguments: dict[str, Any], source: str) -> None:
+    """Have the recorder look at them."""
+    from whence._record import record  # noqa: PLC0415
+
     try:
         record(**arguments)
-    except (TypeError, ValueError) as error:  # they do not go together
-        sources = [given[name][1] for name in arguments if name in str(error)]
-        message = ", ".join(sources) + f": {error}"
+    except (TypeError, ValueError) as error:
+        message = f"{source}: {error}"
         raise UsageError(message) from None
-    return arguments

@@ -7,6 +7,8 @@ so it is little; ``rich`` comes when the program is over.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import os
 import sys
 
 from whence import _core, _packing
@@ -112,6 +114,11 @@ def _start(recorder: record, path: str, title: str, *, force: bool) -> str | Non
         sys.argv = argv
     if recorder.reason is not None:
         why = _REASONS.get(recorder.reason, recorder.reason)
+        if (
+            not force and recorder.path is not None
+        ):  # then it is ours, and holds nothing
+            with contextlib.suppress(OSError):
+                os.unlink(recorder.path)  # noqa: PTH108
         message = f"{path}: nothing can be recorded, {why}"
         raise _settings.UsageError(message)
     return recorder.path
