@@ -9,6 +9,7 @@ import zipapp
 import pytest
 
 import whence
+from harness.beside_python import execute
 
 pytestmark = pytest.mark.store
 
@@ -269,15 +270,9 @@ def test_options_of_python(beside, python):
 
 def test_what_is_imported_before_the_program_is_little(beside):
     beside.write("app.py", "import sys\nprint(*sys.modules)\n")
-    ours = ["run", "-q", "-f", "-o", beside.recording]
-    plain = beside.same("-c", "pass") and None
-    assert plain is None
-    from harness.beside_python import execute
-    from harness.beside_python import whence as command
-
-    expected = execute([sys.executable, "app.py"], cwd=beside.folder).out.split()
-    got = execute(command(*ours, "app.py"), cwd=beside.folder).out.split()
-    extra = {name.decode() for name in set(got) - set(expected)}
+    plain = execute([sys.executable, "app.py"], cwd=beside.folder).out.split()
+    ours = beside.run("-q", "-f", "-o", beside.recording, "app.py").out.split()
+    extra = {name.decode() for name in set(ours) - set(plain)}
     extra = {name for name in extra if not name.startswith(("whence", "backports"))}
     heavy = {"rich", "argparse", "re", "pathlib", "typing", "dataclasses", "json"}
     heavy |= {
