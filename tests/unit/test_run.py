@@ -225,6 +225,27 @@ def test_what_cannot_be_run(beside):
     assert [*beside.folder.glob("*.whence")] == []
 
 
+def test_a_prompt_afterwards(beside):
+    for end in ("pass", "1/0"):
+        beside.write("app.py", f"x = 5\n{end}\n")
+        beside.same("app.py", python=["-i"], stdin=b"print(x, __name__)\n")
+
+
+def test_the_command_that_is_installed(beside, tmp_path):
+    """Not as a module, but as a script in another folder."""
+    script = tmp_path / "bin" / "whence"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom whence.cli import main\nsys.exit(main())\n")
+    beside.write("app.py", DESCRIBE)
+    ours = [sys.executable, script, "run", "-q", "-f", "-o", beside.recording]
+    for arguments in (
+        *(["app.py", "x"], ["-m", "app", "x"], ["-c", DESCRIBE], ["-c", "1/0"]),
+        *(["-c", "raise KeyboardInterrupt"], ["-c", "exit(3)"], ["missing.py"]),
+    ):
+        expected = execute([sys.executable, *arguments], cwd=beside.folder)
+        assert execute([*ours, *arguments], cwd=beside.folder) == expected
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_signals(beside, number):
     wait = "import time\nprint('ready', flush=True)\ntime.sleep(30)\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from io import open_code
@@ -104,8 +103,10 @@ class _File(Program):
     def left(self) -> None:
         """Flush the streams; what is wrong with them is found out at exit."""
         for name in ("stderr", "stdout") if self._names else ():
-            with contextlib.suppress(Exception):
-                getattr(sys, name).flush()
+            try:  # noqa: SIM105 - what contextlib does would be recorded
+                _core.call_alone(getattr(sys, name).flush)
+            except Exception:  # noqa: BLE001, S110
+                pass
 
     def ended(self) -> None:
         """Threads and functions of ``atexit`` that look from now on find no file."""

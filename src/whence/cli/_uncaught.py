@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
 from whence import _core
@@ -62,5 +61,7 @@ def _display(error: BaseException) -> None:
 
 
 def _write(text: str) -> None:
-    with contextlib.suppress(Exception):
+    try:  # noqa: SIM105
         sys.stderr.write(text)
+    except Exception:  # noqa: BLE001, S110
+        pass

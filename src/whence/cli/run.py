@@ -70,7 +70,8 @@ def main(arguments: list[str]) -> int:
         after.interrupted = type(error) is KeyboardInterrupt
         _uncaught.report(error)
     program.ended()
-    return 0 if error is None else FAILED
+    # With -i there is a prompt next, and that says how this ends.
+    return 0 if error is None or sys.flags.inspect else FAILED
 
 
 def _choose_path(given: Given, program: Program) -> str:
