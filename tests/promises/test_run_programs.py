@@ -46,7 +46,7 @@ SERVER = """
 
     class Server(http.server.ThreadingHTTPServer):
         def handle_error(self, request, address):
-            sys.stdout.write(f"{sys.exc_info()[1]}\n")
+            sys.stdout.write(f"{sys.exc_info()[1]}\\n")
 
     server = Server(("127.0.0.1", 0), Handler)
     print(server.server_port, flush=True)

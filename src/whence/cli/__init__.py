@@ -13,6 +13,9 @@ from whence.cli._terminal import complain
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+
+INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,7 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    return _call(_parser().parse_args(given))
+    parsed = _parser().parse_args(given)
+    return _call(lambda: parsed.run(parsed))
 
 
 def _run(given: list[str]) -> int:
@@ -32,15 +36,19 @@ def _run(given: list[str]) -> int:
 
     try:
         return run.main(given)
+    except run.HelpWanted:
+        from whence.cli import _run_help  # noqa: PLC0415
+
+        return _call(_run_help.show)
     except KeyboardInterrupt:  # before it began
-        return 130
+        return INTERRUPTED
 
 
-def _call(given: argparse.Namespace) -> int:
+def _call(verb: Callable[[], int]) -> int:
     from whence import RecordingError  # noqa: PLC0415
 
     try:
-        code: int = given.run(given)
+        code = verb()
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,7 +59,7 @@ def _call(given: argparse.Namespace) -> int:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return code
 
 

@@ -15,6 +15,7 @@ from whence import _core, _packing
 from whence._record import record
 from whence.cli import _arguments, _output, _program, _settings, _sources, _uncaught
 from whence.cli._after import After
+from whence.cli._arguments import HelpWanted
 from whence.cli._terminal import complain
 
 TYPE_CHECKING = False
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from whence.cli._program import Program
     from whence.cli._settings import Given
+
+__all__ = ["HelpWanted", "add_to", "main"]
 
 FAILED = 1  # by an exception that nobody has caught
 CANNOT = 2  # nothing was run
@@ -42,7 +45,10 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the program; return its exit code, or leave by its ``SystemExit``."""
+    """Run the program; return its exit code, or leave by its ``SystemExit``.
+
+    Raises ``HelpWanted`` if somebody asks what the options are.
+    """
     try:
         given, program = _arguments.read(arguments)
         given = {**_sources.file(), **_sources.variables(), **given}
@@ -53,10 +59,6 @@ def main(arguments: list[str]) -> int:
         if error is None and program.is_there():
             force = _is_on("force", given)
             after.recording = _start(recorder, path, program.title, force=force)
-    except _arguments.HelpWanted:
-        from whence.cli import _run_help  # noqa: PLC0415
-
-        return _run_help.show()
     except _settings.UsageError as problem:
         complain(f"whence: {problem}")
         return CANNOT
