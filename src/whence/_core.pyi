@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from traceback import StackSummary
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Literal, ParamSpec, Self, SupportsIndex, TypeVar, final
 
 from typing_extensions import Buffer
@@ -230,6 +230,15 @@ def watch_spans(
 
 # Walk frames "fast" (False if the self-test objects) or by the "public" API.
 def use_walk(walk: str, /) -> bool: ...
+
+# Call it with the frames of this thread out of sight: it is the outermost one, for itself and all that it calls.
+def call_alone(function: Callable[..., Any], /, *args: Any) -> Any: ...
+
+# The same for code, with these names as its globals and locals.
+def execute_alone(code: CodeType, names: dict[str, Any], /) -> Any: ...
+
+# When the interpreter is gone, SIGINT ends this process: what Python does after an interrupt that nobody caught.
+def end_by_interrupt() -> None: ...
 
 # For tests: run the self-test on a layout moved by these numbers of bytes; None or what went wrong.
 def test_layout(

@@ -66,6 +66,6 @@ def duration(nanoseconds: float) -> str:
     return f"{nanoseconds:.0f} ns"
 
 
-def several(number: int, one: str) -> str:
+def several(number: int, one: str, more: str = "") -> str:
     """Write how many there are of something."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
