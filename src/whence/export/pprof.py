@@ -28,8 +28,7 @@ _COMMENT, _DEFAULT_SAMPLE_TYPE = 13, 14
 _SAMPLE_LOCATION_ID, _SAMPLE_VALUE = 1, 2
 _LOCATION_LINE = 4
 _LINE_FUNCTION_ID, _LINE_LINE = 1, 2
-_FUNCTION_NAME, _FUNCTION_SYSTEM_NAME, _FUNCTION_FILENAME = 2, 3, 4
-_FUNCTION_START_LINE = 5
+_FUNCTION_NAME, _FUNCTION_FILENAME, _FUNCTION_START_LINE = 2, 4, 5
 
 _LARGEST = 2**63 - 1
 
@@ -92,8 +91,8 @@ def _write_function(
 ) -> None:
     """Write a function, and the one location that it has."""
     id_ = _protobuf.number(1, number)
+    # No system name: pprof would take it for C++ and cut <module> and <lambda> out.
     function = _protobuf.number(_FUNCTION_NAME, strings[label.name])
-    function += _protobuf.number(_FUNCTION_SYSTEM_NAME, strings[label.name])
     function += _protobuf.number(_FUNCTION_FILENAME, strings[label.filename or ""])
     function += _protobuf.number(_FUNCTION_START_LINE, label.line)
     out.write(_protobuf.data(_FUNCTION, id_ + function))
