@@ -73,7 +73,7 @@ def recording(
         ]
         records = list(_records(what, steps))
         chunks.append(Chunk(thread + 1, records, EVENTS, thread))
-    now = STEP * max(len(chunk.records) for chunk in chunks)
+    now = STEP * max((len(chunk.records) for chunk in chunks[1:]), default=0)
     for chunk in chunks:
         chunk.end = (now, now)
     largest = max(len(chunk.payload()[0]) for chunk in chunks) + HEADER

@@ -23,8 +23,8 @@ def tree_of(recording: Recording) -> CallTree:
     tree = recording.call_tree()
     if tree.left_out:
         warnings.warn(
-            f"{tree.left_out:,} calls are left out: they came by more paths than there "
-            "is room for; export a shorter time, or fewer threads",
+            f"calls left out: {tree.left_out:,}, for lack of room for so many paths; "
+            "export a shorter time, or fewer threads",
             stacklevel=4,
         )
     return tree

@@ -10,7 +10,7 @@ import gzip
 from datetime import datetime, timedelta, timezone
 
 from whence.export import _protobuf
-from whence.export._names import labels, printable
+from whence.export._names import labels_of_paths, printable
 from whence.export._paths import paths, tree_of
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ def write(recording: Recording, file: BinaryIO) -> None:
     # Without a name and a time, so that the bytes depend on the recording alone.
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
         _write_about(recording, out, strings)
-        names = labels(tree)
+        names = labels_of_paths(tree)
         ids = [_protobuf.varint(number) for number in range(1, len(names) + 1)]
         for path, calls, own in paths(tree):
             if not calls and not own:
