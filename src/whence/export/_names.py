@@ -29,9 +29,13 @@ LEFT_OUT = Label("<frames left out>", None, 0)
 
 
 def labels(tree: CallTree) -> list[Label]:
-    """Name the functions of a tree, and what ``paths()`` puts where frames are cut."""
-    named = [_label(function) for function in tree.functions]
-    return [*named, LEFT_OUT] if _paths.is_deep(tree) else named
+    """Name the functions of a tree."""
+    return [_label(function) for function in tree.functions]
+
+
+def labels_of_paths(tree: CallTree) -> list[Label]:
+    """Name the functions of a tree, and what stands in ``paths()`` for some of them."""
+    return [*labels(tree), LEFT_OUT] if _paths.is_deep(tree) else labels(tree)
 
 
 def _label(function: Function) -> Label:

@@ -90,9 +90,10 @@ def _beside(path: str) -> Iterator[str]:
     beside = str(Path(path).with_name(f".whence-{secrets.token_hex(8)}"))
     try:
         yield beside
-    except OSError as error:
-        if error.filename == beside:  # nobody knows it by that name
-            error.filename = path
+    except OSError as error:  # nobody knows it by that name
+        where = beside if error.filename is None else error.filename
+        if isinstance(where, str) and where.startswith(beside):
+            error.filename = path + where.removeprefix(beside)
         raise
     finally:
         _remove(beside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from array import array
 from typing import NamedTuple
 
 TYPE_CHECKING = False
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from whence._tree import CallTree
 
 # Formats that list paths would grow with the square of the depth of a recursion.
-DEEPEST = 2_000
+DEEPEST = 1_000
+_MOST_CUT = 4_096
 
 
 def tree_of(recording: Recording) -> CallTree:
@@ -21,8 +23,8 @@ def tree_of(recording: Recording) -> CallTree:
     tree = recording.call_tree()
     if tree.left_out:
         warnings.warn(
-            f"{tree.left_out:,} calls are left out: they came by more paths than there "
-            "is room for; export a shorter time, or fewer threads",
+            f"calls left out: {tree.left_out:,}, for lack of room for so many paths; "
+            "export a shorter time, or fewer threads",
             stacklevel=4,
         )
     return tree
@@ -38,22 +40,37 @@ def paths(tree: CallTree) -> Iterator[tuple[Sequence[int], int, int]]:
 
     A path is valid until the next one is asked for. Of one that is too long, the middle
     is left out: a number after those of all functions stands for it. What has become
-    the same by that comes once, at the end.
+    the same by that is put together.
     """
-    half, left_out = DEEPEST // 2, len(tree.functions)
-    path: list[int] = []
-    cut: dict[tuple[int, ...], tuple[int, int]] = {}
+    half = DEEPEST // 2
+    path = array("I")
+    begin = b""
+    cut: dict[tuple[bytes, bytes], tuple[int, int]] = {}
     for depth, function, calls, _, own in tree.walk():
         del path[depth:]
         path.append(function)
         if depth < DEEPEST:
+            begin = b""
             yield path, calls, own
             continue
-        ends = (*path[:half], left_out, *path[-half:])
+        begin = begin or path[:half].tobytes()
+        ends = begin, path[-half:].tobytes()
         calls_before, own_before = cut.get(ends, (0, 0))
         cut[ends] = calls_before + calls, own_before + own
-    for ends, (calls, own) in cut.items():
-        yield ends, calls, own
+        if len(cut) == _MOST_CUT:
+            yield from _put_together(cut, len(tree.functions))
+            cut.clear()
+    yield from _put_together(cut, len(tree.functions))
+
+
+def _put_together(
+    cut: dict[tuple[bytes, bytes], tuple[int, int]], left_out: int
+) -> Iterator[tuple[Sequence[int], int, int]]:
+    for (begin, end), (calls, own) in cut.items():
+        path = array("I", begin)
+        path.append(left_out)
+        path.frombytes(end)
+        yield path, calls, own
 
 
 class Edge(NamedTuple):

@@ -6,7 +6,7 @@ no other place for where it is.
 
 from __future__ import annotations
 
-from whence.export._names import labels
+from whence.export._names import labels_of_paths
 from whence.export._paths import paths, tree_of
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def write(recording: Recording, file: BinaryIO) -> None:
     """Write a line for every path that took time of its own."""
     tree = tree_of(recording)
-    names = [_name(recording, label) for label in labels(tree)]
+    names = [_name(recording, label) for label in labels_of_paths(tree)]
     for path, _, own in paths(tree):
         if own:
             line = ";".join([names[function] for function in path])

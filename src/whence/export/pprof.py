@@ -10,7 +10,7 @@ import gzip
 from datetime import datetime, timedelta, timezone
 
 from whence.export import _protobuf
-from whence.export._names import labels, printable
+from whence.export._names import labels_of_paths, printable
 from whence.export._paths import paths, tree_of
 
 TYPE_CHECKING = False
@@ -28,8 +28,7 @@ _COMMENT, _DEFAULT_SAMPLE_TYPE = 13, 14
 _SAMPLE_LOCATION_ID, _SAMPLE_VALUE = 1, 2
 _LOCATION_LINE = 4
 _LINE_FUNCTION_ID, _LINE_LINE = 1, 2
-_FUNCTION_NAME, _FUNCTION_SYSTEM_NAME, _FUNCTION_FILENAME = 2, 3, 4
-_FUNCTION_START_LINE = 5
+_FUNCTION_NAME, _FUNCTION_FILENAME, _FUNCTION_START_LINE = 2, 4, 5
 
 _LARGEST = 2**63 - 1
 
@@ -49,7 +48,7 @@ def write(recording: Recording, file: BinaryIO) -> None:
     # Without a name and a time, so that the bytes depend on the recording alone.
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
         _write_about(recording, out, strings)
-        names = labels(tree)
+        names = labels_of_paths(tree)
         ids = [_protobuf.varint(number) for number in range(1, len(names) + 1)]
         for path, calls, own in paths(tree):
             if not calls and not own:
@@ -92,8 +91,8 @@ def _write_function(
 ) -> None:
     """Write a function, and the one location that it has."""
     id_ = _protobuf.number(1, number)
+    # No system name: pprof would take it for C++ and cut <module> and <lambda> out.
     function = _protobuf.number(_FUNCTION_NAME, strings[label.name])
-    function += _protobuf.number(_FUNCTION_SYSTEM_NAME, strings[label.name])
     function += _protobuf.number(_FUNCTION_FILENAME, strings[label.filename or ""])
     function += _protobuf.number(_FUNCTION_START_LINE, label.line)
     out.write(_protobuf.data(_FUNCTION, id_ + function))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from whence.export._names import UNKNOWN, labels, printable
+from whence.export._names import UNKNOWN, labels_of_paths, printable
 from whence.export._paths import paths, tree_of
 
 TYPE_CHECKING = False
@@ -62,7 +62,9 @@ def _threads(recording: Recording) -> list[tuple[str, CallTree]]:
 def _write_profile(
     file: BinaryIO, name: str, tree: CallTree, frames: dict[Label, int]
 ) -> None:
-    numbers = [str(frames.setdefault(label, len(frames))) for label in labels(tree)]
+    numbers = [
+        str(frames.setdefault(label, len(frames))) for label in labels_of_paths(tree)
+    ]
     start = {"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": 0}
     file.write(_json(start)[:-1] + b',"samples":[')
     weights: list[int] = []
