@@ -47,7 +47,7 @@ def record(app, *options, status=0, argument="", **how):
 
 
 def functions(recording):
-    return {call.function for call in recording.calls()}
+    return {call.function for call in recording.calls().read()}
 
 
 def one_line_of(done):
@@ -83,7 +83,7 @@ def test_filters(app):
     assert "outer" in found
     assert not {"inner", "JSONDecoder.decode"} & found
     assert "inner" not in functions(record(app, "--max-depth", "2"))
-    assert any(c.count > 1 for c in record(app, "--min-duration", "1s").calls())
+    assert any(c.count > 1 for c in record(app, "--min-duration", "1s").calls().read())
 
 
 def test_the_file(app):
