@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import whence
+from harness.beside_python import Beside
 
 TESTS = Path(__file__).parent
 
@@ -78,6 +79,14 @@ def run_python():
         return child.stdout
 
     return run
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Run programs by python and by whence run, in a folder of their own."""
+    folder = tmp_path / "program"
+    folder.mkdir()
+    return Beside(folder, tmp_path / "run.whence")
 
 
 def compile_extension(folder, name, *flags):

@@ -1,6 +1,8 @@
 // clock.cpp: see clock.h.
 #include "base/clock.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -53,6 +55,19 @@ ClockKind choose_clock(bool kernel_trusts_counter) noexcept {
 #endif
   first_pair = read_clocks();
   return detail::clock_kind;
+}
+
+std::uint64_t reading_cost() noexcept {
+  constexpr std::uint64_t kReadings = 100;
+  std::uint64_t best = ~std::uint64_t{0};
+  for (int round = 0; round < 5; ++round) {
+    const std::uint64_t before = nanoseconds(CLOCK_MONOTONIC);
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < kReadings; ++i) sum += ticks();
+    asm volatile("" : : "r"(sum));
+    best = std::min(best, nanoseconds(CLOCK_MONOTONIC) - before);
+  }
+  return (best + kReadings - 1) / kReadings;
 }
 
 std::uint64_t estimate_frequency() noexcept {

@@ -32,9 +32,9 @@ extern ClockKind clock_kind;
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// A reading takes longer than eight steps of the counter, so nothing is lost; and most of what is
+// A reading takes longer than sixteen steps of the counter, so nothing is lost; and most of what is
 // kept are differences of readings, which fit into a byte or two this way.
-inline constexpr unsigned kTscShift = 3;
+inline constexpr unsigned kTscShift = 4;
 
 #if defined(__x86_64__)
 struct Counter {
@@ -83,6 +83,9 @@ struct ClockPair {
 // Uses the processor's counter if it is fit for it and the kernel trusts it too. Once chosen, the
 // kind stays for the life of the process, because readings of two kinds do not mix.
 ClockKind choose_clock(bool kernel_trusts_counter) noexcept;
+
+// Nanoseconds that a reading takes, rounded up: the fastest of a few rounds.
+[[nodiscard]] std::uint64_t reading_cost() noexcept;
 
 // Ticks in a second, from a pair taken at choose_clock() and one taken now. At least 200 us lie
 // between the two: a few hundred parts in a million, good enough until a recording has pairs of its

@@ -87,6 +87,19 @@ void write_utf8(UnicodeView text, std::uint8_t* out) noexcept {
   for (std::size_t i = 0; i < text.length; ++i) out = encode(code_point(text, i), out);
 }
 
+void append_utf8(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    const bool surrogate = next.point >= 0xD800 && next.point < 0xE000;
+    if (next.size == 0 || surrogate) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out.append(text.data(), next.size);
+    }
+    text.remove_prefix(next.size == 0 ? 1 : next.size);
+  }
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {

@@ -27,6 +27,9 @@ struct UnicodeView {
 // Writes exactly utf8_size(text) bytes.
 void write_utf8(UnicodeView text, std::uint8_t* out) noexcept;
 
+// Appends text as UTF-8: lone surrogates, and bytes that are not UTF-8 at all, become U+FFFD.
+void append_utf8(std::string& out, std::string_view text);
+
 // Appends a quoted JSON string. Lone surrogates become \uXXXX escapes and bytes that are not UTF-8
 // at all become U+FFFD, so that the result is valid JSON and valid UTF-8 for any input.
 void append_json_string(std::string& out, std::string_view text);

@@ -39,10 +39,11 @@ class Decoder {
   [[nodiscard]] std::uint32_t thread() const noexcept { return thread_; }
 
  private:
-  [[nodiscard]] const std::uint8_t* read_body(const std::uint8_t* in, Record& record) noexcept;
+  [[nodiscard]] const std::uint8_t* read_body(const std::uint8_t* in, Record& record,
+                                              std::size_t& count) noexcept;
   [[nodiscard]] const std::uint8_t* read_fields(const std::uint8_t* in, const std::uint8_t* end,
                                                 std::size_t count, Record& record) noexcept;
-  [[nodiscard]] std::uint64_t resolve(Field type, std::uint64_t raw) noexcept;
+  void resolve(Record& record, std::size_t count) noexcept;
   void take_over(const Record& record) noexcept;
 
   const std::uint8_t* next_;

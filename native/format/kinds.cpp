@@ -49,27 +49,44 @@ constexpr bool fits(const Kind& kind) noexcept {
   return shape_of(kind.code) == kBody ? count >= 1 : count == shape_of(kind.code);
 }
 
-constexpr std::array<const Kind*, 256> make_table() noexcept {
-  std::array<const Kind*, 256> table{};
-  for (const Kind* kind : kAll) table[kind->code] = kind;
-  return table;
-}
-
-constexpr std::array<const Kind*, 256> kTable = make_table();
-
-constexpr bool table_is_sound() noexcept {
+constexpr bool all_are_sound() noexcept {
+  std::array<bool, 256> seen{};
   for (const Kind* kind : kAll) {
-    if (kTable[kind->code] != kind || !fits(*kind)) return false;  // a number twice, a wrong shape
+    if (seen[kind->code] || !fits(*kind)) return false;  // a number twice, a wrong shape
+    seen[kind->code] = true;
   }
   return true;
 }
-static_assert(table_is_sound());
+static_assert(all_are_sound());
+
+// A time first, and nothing else that depends on what was before or changes what comes after.
+constexpr bool is_plain(const Kind& kind) noexcept {
+  if (kind.code == SpanBegin::kKind.code || kind.code == Owner::kKind.code) return false;
+  if (shape_of(kind.code) == kBody || kind.fields[0].type != Field::time) return false;
+  for (std::size_t i = 1; i < kind.count(); ++i) {
+    switch (kind.fields[i].type) {
+      case Field::number:
+      case Field::duration:
+      case Field::string:
+      case Field::code:
+      case Field::stack:
+      case Field::thread:
+      case Field::reason: break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+constexpr std::array<KindInfo, 256> make_infos() noexcept {
+  std::array<KindInfo, 256> infos{};
+  for (const Kind* kind : kAll) infos[kind->code] = {kind, is_plain(*kind)};
+  return infos;
+}
 
 }  // namespace
 
-const Kind* kind_of(std::uint8_t code) noexcept {
-  return kTable[code];
-}
+constinit const std::array<KindInfo, 256> kKinds = make_infos();
 
 std::span<const Kind* const> all_kinds() noexcept {
   return kAll;

@@ -60,6 +60,15 @@ Ref<> RecordObjects::exception(const read::ExceptionSeen& seen, read::Lines& lin
                              name.get(), file.get(), line.get()));
 }
 
+Ref<> RecordObjects::function(const read::Function& function) {
+  const Ref<> name = text(function.name);
+  const Ref<> file = text(function.filename);
+  const bool has_line = function.filename != 0 || function.line != 0;
+  const Ref<> line = has_line ? Ref<>(PyLong_FromLongLong(function.line)) : Ref<>::borrow(Py_None);
+  if (!name || !file || !line) return {};
+  return Ref<>(PyTuple_Pack(3, name.get(), file.get(), line.get()));
+}
+
 Ref<> RecordObjects::task(const read::TaskEntry& task) {
   const auto number = static_cast<Number>(task.number);
   const Ref<> name =

@@ -12,6 +12,7 @@
 #include "module/functions.h"
 #include "module/reader_type.h"
 #include "module/recorder_functions.h"
+#include "module/run_functions.h"
 #include "module/span_type.h"
 #include "module/stack_type.h"
 #include "module/state.h"
@@ -51,6 +52,7 @@ bool make_members(PyObject* module, State& state) noexcept {
          PyModule_AddType(module, state.span_type) == 0 &&
          PyModule_AddFunctions(module, call_functions) == 0 &&
          PyModule_AddFunctions(module, recorder_functions) == 0 &&
+         PyModule_AddFunctions(module, run_functions) == 0 &&
          PyModule_AddFunctions(module, event_functions) == 0 &&
          PyModule_AddFunctions(module, span_functions) == 0;
 }

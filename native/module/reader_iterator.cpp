@@ -8,6 +8,7 @@
 #include "format/records/gc.h"
 #include "format/records/task.h"
 #include "module/reader_type.h"
+#include "read/call_columns.h"
 
 namespace whence::module {
 namespace {
@@ -15,26 +16,55 @@ namespace {
 using cpython::Ref;
 using read::Next;
 
+constexpr std::size_t kRows = 1 << 16;
+constexpr std::uint64_t kLeastBudget = 16u << 20;
+
+// The functions of batches, and a list of them, which grows from batch to batch.
+struct Functions {
+  read::Budget budget;
+  read::Functions table;
+  Ref<> list;
+
+  explicit Functions(const Reading& reading)
+      : budget(kLeastBudget, reading.source.input().size()),
+        table(reading.names, budget),
+        list(PyList_New(0)) {}
+
+  [[nodiscard]] bool renew(RecordObjects& objects) {
+    if (!list) return false;
+    const std::vector<read::Function>& all = table.all();
+    for (auto i = static_cast<std::size_t>(PyList_GET_SIZE(list.get())); i < all.size(); ++i) {
+      const Ref<> item = objects.function(all[i]);
+      if (!item || PyList_Append(list.get(), item.get()) < 0) return false;
+    }
+    return true;
+  }
+};
+
 // What an iterator reads with: one of them, by what it yields.
 struct Hand {
   std::unique_ptr<read::Cursor> cursor;
   std::unique_ptr<read::SpanReader> spans;
   std::unique_ptr<read::CallReader> calls;  // and exceptions
   std::unique_ptr<read::Lines> lines;       // of exceptions
+  std::unique_ptr<Functions> functions;     // of batches
 
   Hand(const Reading& reading, Yield yield, read::Slice slice) {
     const read::Source& source = reading.source;
     const auto select = yield == Yield::records ? read::Select::all : read::Select::events;
     switch (yield) {
       case Yield::spans: spans = std::make_unique<read::SpanReader>(source); break;
-      case Yield::exceptions:
-        lines = std::make_unique<read::Lines>(reading.names, source.input().size());
-        [[fallthrough]];
       case Yield::calls:
+      case Yield::batches:
+      case Yield::exceptions:
         calls = std::make_unique<read::CallReader>(source, reading.names, reading.timeline,
                                                    std::move(slice));
         break;
       default: cursor = std::make_unique<read::Cursor>(source, select); break;
+    }
+    if (yield == Yield::batches) functions = std::make_unique<Functions>(reading);
+    if (yield == Yield::exceptions) {
+      lines = std::make_unique<read::Lines>(reading.names, source.input().size());
     }
   }
 };
@@ -74,6 +104,21 @@ Ref<> next_call(IteratorObject& self, Reading& reading) {
   return reading.objects.call(call);
 }
 
+// Rows, the columns behind one another, and the functions so far.
+Ref<> next_batch(IteratorObject& self, Reading& reading) {
+  constexpr std::size_t kSize = kRows * read::CallColumns::kRow;
+  Ref<> memory(PyBytes_FromStringAndSize(nullptr, kSize));
+  if (!memory) return {};
+  const auto columns = read::CallColumns::in(
+      reinterpret_cast<std::uint8_t*>(PyBytes_AS_STRING(memory.get())), kRows);
+  Functions& functions = *self.hand->functions;
+  std::size_t rows;
+  const Next next = read::fill(*self.hand->calls, functions.table, columns, kRows, rows);
+  if (next == Next::aborted || rows == 0 || !functions.renew(reading.objects)) return {};
+  return Ref<>(Py_BuildValue("nnOO", static_cast<Py_ssize_t>(rows), static_cast<Py_ssize_t>(kRows),
+                             memory.get(), functions.list.get()));
+}
+
 Ref<> next_exception(IteratorObject& self, Reading& reading) {
   read::ExceptionSeen seen;
   if (self.hand->calls->next(seen) != Next::record) return {};
@@ -100,6 +145,7 @@ Ref<> next_item(IteratorObject& self, Reading& reading) {
   switch (self.yield) {
     case Yield::spans: return next_span(self, reading);
     case Yield::calls: return next_call(self, reading);
+    case Yield::batches: return next_batch(self, reading);
     case Yield::exceptions: return next_exception(self, reading);
     default: return next_record(self, reading);
   }

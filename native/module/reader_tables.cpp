@@ -52,15 +52,12 @@ Ref<> functions(Reading& reading, const read::CallTree& tree) {
   const std::vector<read::Function>& all = tree.functions().all();
   Ref<> list(PyList_New(static_cast<Py_ssize_t>(all.size())));
   for (std::size_t i = 0; list && i < all.size(); ++i) {
-    const read::Function& one = all[i];
-    const Ref<> name = reading.objects.text(one.name);
-    const Ref<> file = reading.objects.text(one.filename);
-    const Ref<> line = one.filename != 0 || one.line != 0 ? Ref<>(PyLong_FromLongLong(one.line))
-                                                          : Ref<>::borrow(Py_None);
-    if (!name || !file || !line) return {};
-    PyObject* item = Py_BuildValue(
-        "OOOKKK", name.get(), file.get(), line.get(), static_cast<Number>(totals[i].calls),
-        static_cast<Number>(totals[i].total), static_cast<Number>(totals[i].own));
+    const Ref<> one = reading.objects.function(all[i]);
+    if (!one) return {};
+    PyObject* item =
+        Py_BuildValue("OOOKKK", PyTuple_GET_ITEM(one.get(), 0), PyTuple_GET_ITEM(one.get(), 1),
+                      PyTuple_GET_ITEM(one.get(), 2), static_cast<Number>(totals[i].calls),
+                      static_cast<Number>(totals[i].total), static_cast<Number>(totals[i].own));
     if (item == nullptr) return {};
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item);
   }

@@ -16,4 +16,12 @@ namespace whence::module {
 // _core.Reader.tree
 [[nodiscard]] PyObject* reader_tree(PyObject* reader, PyObject* args);
 
+// _core.Reader.arrow_calls: a capsule with a stream, as the Arrow PyCapsule interface has it.
+// arrow_stream.cpp
+[[nodiscard]] PyObject* reader_arrow_calls(PyObject* reader, PyObject* args);
+
+// _core.Reader.export_perfetto, .export_chrome. reader_export.cpp
+[[nodiscard]] PyObject* reader_export_perfetto(PyObject* reader, PyObject* args);
+[[nodiscard]] PyObject* reader_export_chrome(PyObject* reader, PyObject* args);
+
 }  // namespace whence::module

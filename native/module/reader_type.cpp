@@ -128,13 +128,14 @@ PyObject* header(PyObject* object, PyObject*) try {
   const auto duration =
       good ? reading->timeline.at(read::last_ticks(reading->source)) : std::int64_t{0};
   return Py_BuildValue(
-      "{ss s(ii) sN sI sO sO sI sI sK sK sK ss ss si sK sO sL sn}", "opened",
+      "{ss s(ii) sN sI sO sO sI sI sK sK sK sK ss ss si sK sO sL sn}", "opened",
       name_of(reading->opened), "version", int{file.major}, int{file.minor}, "file_id",
       PyBytes_FromStringAndSize(reinterpret_cast<const char*>(file.file_id.data()),
                                 static_cast<Py_ssize_t>(file.file_id.size())),
       "chunk_size", file.chunk_size, "compact", reading->source.compact() ? Py_True : Py_False,
       "closed", reading->source.closed() ? Py_True : Py_False, "clock", file.clock, "pid", file.pid,
-      "start_wall", static_cast<unsigned long long>(file.start_wall), "max_size",
+      "start_wall", static_cast<unsigned long long>(file.start_wall), "start_monotonic",
+      static_cast<unsigned long long>(file.start_monotonic), "max_size",
       static_cast<unsigned long long>(file.max_size), "keep",
       static_cast<unsigned long long>(file.keep), "state", name_of(reading->source), "reason",
       format::reason_name(file.reason), "error", file.error, "size",
@@ -321,6 +322,14 @@ PyMethodDef methods[] = {
     {"awaits", one_at_a_time<iterate<Yield::awaits>>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
     {"tree", one_at_a_time<reader_tree>, METH_VARARGS,
      "tree($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"batches", one_at_a_time<iterate_slice<Yield::batches>>, METH_VARARGS,
+     "batches($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"arrow_calls", one_at_a_time<reader_arrow_calls>, METH_VARARGS,
+     "arrow_calls($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"export_perfetto", one_at_a_time<reader_export_perfetto>, METH_VARARGS,
+     "export_perfetto($self, write, bounds, start, first_track, first_sequence, /)\n--\n\n"},
+    {"export_chrome", one_at_a_time<reader_export_chrome>, METH_VARARGS,
+     "export_chrome($self, write, bounds, start, process, /)\n--\n\n"},
     {"close", one_at_a_time<close>, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };

@@ -44,7 +44,7 @@ struct ReaderObject {
 [[nodiscard]] PyTypeObject* make_reader_type(PyObject* module) noexcept;
 
 // reader_iterator.cpp
-enum class Yield { records, spans, counters, collections, calls, exceptions, awaits };
+enum class Yield { records, spans, counters, collections, calls, batches, exceptions, awaits };
 [[nodiscard]] PyTypeObject* make_reader_iterator_type(PyObject* module) noexcept;
 // The slice is for those that put calls together.
 [[nodiscard]] PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield,

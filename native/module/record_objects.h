@@ -13,6 +13,7 @@
 #include "format/decode.h"
 #include "format/file.h"
 #include "read/calls.h"
+#include "read/functions.h"
 #include "read/lines.h"
 #include "read/names.h"
 #include "read/spans.h"
@@ -49,6 +50,8 @@ class RecordObjects {
   // (id, name, parent, function, start)
   [[nodiscard]] cpython::Ref<> task(const read::TaskEntry& task);
   // (task, awaited)
+  // (name, filename, line)
+  [[nodiscard]] cpython::Ref<> function(const read::Function& function);
   [[nodiscard]] cpython::Ref<> awaits(const format::Record& record) noexcept;
 
  private:

@@ -131,6 +131,16 @@ PyObject* read_clocks(PyObject*, PyObject*) {
                        static_cast<unsigned long long>(pair.monotonic));
 }
 
+PyObject* clock(PyObject*, PyObject*) {
+  const char* name = "monotonic";
+  switch (store::choose_clock()) {
+    case base::ClockKind::monotonic: break;
+    case base::ClockKind::tsc: name = "tsc"; break;
+    case base::ClockKind::arm_counter: name = "arm_counter"; break;
+  }
+  return Py_BuildValue("sK", name, static_cast<unsigned long long>(base::reading_cost()));
+}
+
 }  // namespace
 
 PyMethodDef recorder_functions[] = {
@@ -143,6 +153,7 @@ PyMethodDef recorder_functions[] = {
     {"try_dump", try_dump, METH_VARARGS, "try_dump($module, path, overwrite, /)\n--\n\n"},
     {"recording_status", recording_status, METH_NOARGS, "recording_status($module, /)\n--\n\n"},
     {"read_clocks", read_clocks, METH_NOARGS, "read_clocks($module, /)\n--\n\n"},
+    {"clock", clock, METH_NOARGS, "clock($module, /)\n--\n\n"},
     {"has_handler", has_handler, METH_O, "has_handler($module, signal, /)\n--\n\n"},
     {"name_thread", name_thread, METH_VARARGS, "name_thread($module, os_id, name, /)\n--\n\n"},
     {},

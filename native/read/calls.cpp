@@ -171,7 +171,7 @@ CallReader::Got CallReader::enter(ThreadCalls& thread, Entered entered, Activati
 }
 
 CallReader::Got CallReader::enter(ThreadCalls& thread, OpenCall open, Call& call) {
-  open.start = timeline_.at(thread.now, hint_);
+  open.start = timeline_.at(thread.now, stretch_);
   if (!thread.open.enter(open, budget_) || !entries_ || !thread.begun) return Got::nothing;
   thread.open.describe(thread.open.size() - 1, call);
   call.thread = thread.id;
@@ -221,14 +221,14 @@ void CallReader::end_top(ThreadCalls& thread, Left left, Call& call) {
     const bool finished = left == Left::return_ || left == Left::unwind || left == Left::unstarted;
     generators_.leave(top.generator, top.instance, thread.now, finished);
   }
-  thread.open.leave(std::min(timeline_.at(thread.now, hint_), slice_.to), left, call);
+  thread.open.leave(std::min(timeline_.at(thread.now, stretch_), slice_.to), left, call);
   call.thread = thread.id;
 }
 
 CallReader::Got CallReader::fold(ThreadCalls& thread, Call& call) {
   const auto& v = record_.values;
   if (v[2] == 0 || thread.open.beyond() != 0) return Got::nothing;
-  const std::int64_t now = timeline_.at(thread.now, hint_);
+  const std::int64_t now = timeline_.at(thread.now, stretch_);
   const std::int64_t most = span_of(slice_.from, now);
   const std::int64_t duration = std::min(timeline_.lasted(thread.now, v[3]), most);
   thread.open.fold(now, v[1], v[2], duration, call);

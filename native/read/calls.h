@@ -112,7 +112,7 @@ class CallReader {
   const Source& source_;
   const Names& names_;
   const Timeline& timeline_;
-  std::size_t hint_ = 0;  // for it
+  Timeline::Stretch stretch_;  // of it
   Budget budget_;
   std::uint64_t steps_left_;  // along stacks
   Cursor cursor_;

@@ -11,6 +11,16 @@ std::size_t Functions::Hash::operator()(const Function& function) const noexcept
                    static_cast<std::uint64_t>(function.line) * 2 + function.native);
 }
 
+std::uint32_t Functions::find_code(std::uint64_t code) {
+  constexpr std::uint64_t kNear = 1 << 16;
+  const std::uint32_t number = find(code, false);
+  if (code < kNear) {
+    if (near_.empty()) near_.assign(kNear, kNone);
+    near_[code] = number;
+  }
+  return number;
+}
+
 std::uint32_t Functions::find(std::uint64_t what, bool native) {
   IdMap<std::uint32_t>& known = native ? by_name_ : by_code_;
   const auto found = known.find(what);

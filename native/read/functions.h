@@ -34,27 +34,24 @@ class Functions {
   Functions(const Names& names, Budget& budget) noexcept : names_(names), budget_(budget) {}
 
   [[nodiscard]] std::uint32_t of(const Call& call) {
-    Known& last = last_[call.native];
-    const std::uint64_t what = call.native ? call.name : call.code;
-    if (last.number == kNone || last.what != what) last = {what, find(what, call.native)};
-    return last.number;
+    if (call.native) return find(call.name, true);
+    if (call.code < near_.size() && near_[call.code] != kNone) [[likely]]
+      return near_[call.code];
+    return find_code(call.code);
   }
   [[nodiscard]] const std::vector<Function>& all() const noexcept { return all_; }
 
  private:
-  struct Known {
-    std::uint64_t what = 0;
-    std::uint32_t number = kNone;
-  };
   struct Hash {
     std::size_t operator()(const Function& function) const noexcept;
   };
 
   [[nodiscard]] std::uint32_t find(std::uint64_t what, bool native);
+  [[nodiscard]] std::uint32_t find_code(std::uint64_t code);
 
   const Names& names_;
   Budget& budget_;
-  Known last_[2];
+  std::vector<std::uint32_t> near_;  // of codes with small numbers, which nearly all have
   IdMap<std::uint32_t> by_code_, by_name_;
   std::unordered_map<Function, std::uint32_t, Hash> numbers_;
   std::vector<Function> all_;

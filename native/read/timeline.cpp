@@ -105,11 +105,20 @@ std::int64_t Timeline::at(std::uint64_t ticks) const noexcept {
   return since_start(monotonic_at(ticks));
 }
 
-std::int64_t Timeline::at(std::uint64_t ticks, std::size_t& hint) const noexcept {
-  const bool fits = hint != 0 && hint < pairs_.size() && pairs_[hint - 1].ticks <= ticks &&
-                    ticks < pairs_[hint].ticks;
-  if (!fits) hint = after(ticks);
-  return since_start(monotonic_before(ticks, hint));
+// Only between pairs that lie within what can be said: elsewhere times are worked out one by one.
+std::int64_t Timeline::at_elsewhere(std::uint64_t ticks, Stretch& stretch) const noexcept {
+  const std::size_t next = after(ticks);
+  const std::int64_t time = since_start(monotonic_before(ticks, next));
+  if (next == 0 || next == pairs_.size()) return time;
+  const ClockPair &left = pairs_[next - 1], &right = pairs_[next];
+  const std::int64_t at_begin = since_start(left.monotonic);
+  const std::int64_t at_end = since_start(right.monotonic);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (at_begin > -kMost && at_end < kMost) {
+    const ClockPair rate = between(left, right);
+    stretch = {left.ticks, right.ticks, rate.ticks, rate.monotonic, at_begin};
+  }
+  return time;
 }
 
 std::int64_t Timeline::lasted(std::uint64_t end, std::uint64_t duration) const noexcept {

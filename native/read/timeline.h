@@ -18,8 +18,22 @@ class Timeline {
   explicit Timeline(const Source& source);
 
   [[nodiscard]] std::int64_t at(std::uint64_t ticks) const noexcept;
-  // The same for one who asks for times that are mostly in order, and keeps `hint` for it.
-  [[nodiscard]] std::int64_t at(std::uint64_t ticks, std::size_t& hint) const noexcept;
+
+  // A stretch between two pairs, kept by one who asks for times that are mostly in order.
+  struct Stretch {
+    std::uint64_t begin = 0, end = 0;  // ticks: [begin, end)
+    std::uint64_t ticks = 1, nanoseconds = 0;
+    std::int64_t at_begin = 0;
+  };
+  [[nodiscard]] std::int64_t at(std::uint64_t ticks, Stretch& stretch) const noexcept {
+    const std::uint64_t since = ticks - stretch.begin;
+    std::uint64_t product;
+    if (ticks >= stretch.begin && ticks < stretch.end &&
+        !__builtin_mul_overflow(since, stretch.nanoseconds, &product)) [[likely]] {
+      return stretch.at_begin + static_cast<std::int64_t>(product / stretch.ticks);
+    }
+    return at_elsewhere(ticks, stretch);
+  }
   // How long `duration` ticks were that ended at `end`.
   [[nodiscard]] std::int64_t lasted(std::uint64_t end, std::uint64_t duration) const noexcept;
   // The first ticks that are not before this time.
@@ -32,6 +46,7 @@ class Timeline {
   [[nodiscard]] std::uint64_t monotonic_before(std::uint64_t ticks,
                                                std::size_t next) const noexcept;
   [[nodiscard]] std::int64_t since_start(std::uint64_t monotonic) const noexcept;
+  [[nodiscard]] std::int64_t at_elsewhere(std::uint64_t ticks, Stretch& stretch) const noexcept;
 
   std::vector<base::ClockPair> pairs_;  // both readings rise; at least one pair
   base::ClockPair rate_{1, 1};          // so many ticks in so many nanoseconds, beyond the pairs

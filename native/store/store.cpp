@@ -65,7 +65,7 @@ FileHeader make_header(const Options& options) noexcept {
   fill_random(header.file_id);
   header.chunk_size = options.chunk_size;
   header.layout = format::Layout::fixed;
-  header.clock = static_cast<std::uint32_t>(base::choose_clock(kernel_trusts_counter()));
+  header.clock = static_cast<std::uint32_t>(choose_clock());
   header.pid = static_cast<std::uint32_t>(getpid());
   header.ticks_per_second = base::estimate_frequency();
   const base::ClockPair start = base::read_clocks();
@@ -80,6 +80,10 @@ FileHeader make_header(const Options& options) noexcept {
 }
 
 }  // namespace
+
+base::ClockKind choose_clock() noexcept {
+  return base::choose_clock(kernel_trusts_counter());
+}
 
 int Store::start(const Options& options) noexcept {
   if (!cursors_.same_process()) forget_parent();

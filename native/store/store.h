@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/segments.h"
 #include "format/file.h"
@@ -47,6 +48,9 @@ struct Status {
   std::uint64_t bytes;                         // of the file
   std::uint64_t start_ticks, start_monotonic;  // when it began
 };
+
+// The clock of this process, chosen when it is first asked for.
+base::ClockKind choose_clock() noexcept;
 
 class Store {
  public:

@@ -4,4 +4,5 @@ import sys
 
 from whence.cli import main
 
-sys.exit(main())
+if code := main():  # else what comes after, like the prompt of -i, may come
+    sys.exit(code)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from traceback import StackSummary
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Literal, ParamSpec, Self, SupportsIndex, TypeVar, final
 
 from typing_extensions import Buffer
@@ -85,6 +85,41 @@ class Reader:
         threads: Sequence[int] | None = None,
         /,
     ) -> Iterator[tuple[Any, ...]]: ...
+    # Rows, room for so many, the columns behind one another, and the functions so far.
+    def batches(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
+    ) -> Iterator[tuple[int, int, bytes, list[Any]]]: ...
+    def arrow_calls(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        threads: Sequence[int] | None = None,
+        /,
+    ) -> Any: ...  # a capsule
+    # Slices of calls, handed to write() in pieces; bounds are (start, end, threads). A thread's track and sequence
+    # are the first ones plus its number; start is added to times. What there was no room for.
+    def export_perfetto(
+        self,
+        write: Callable[[bytes], Any],
+        bounds: tuple[Any, ...],
+        start: int,
+        first_track: int,
+        first_sequence: int,
+        /,
+    ) -> int: ...
+    # Events of calls, each followed by a comma and a newline.
+    def export_chrome(
+        self,
+        write: Callable[[bytes], Any],
+        bounds: tuple[Any, ...],
+        start: int,
+        process: int,
+        /,
+    ) -> int: ...
     # Functions with their totals, and the columns of nodes: parent and function of 4 bytes, calls, total and own of 8.
     # The last number counts what there was no room for.
     def tree(
@@ -176,6 +211,9 @@ def stop_calls() -> str | None: ...
 # In a forked child.
 def forget_calls() -> None: ...
 
+# What the recorder's clock is, and how many nanoseconds a reading takes.
+def clock() -> tuple[str, int]: ...
+
 # Ticks of the recorder's clock, and nanoseconds of the monotonic one, read together.
 def read_clocks() -> tuple[int, int]: ...
 
@@ -192,6 +230,15 @@ def watch_spans(
 
 # Walk frames "fast" (False if the self-test objects) or by the "public" API.
 def use_walk(walk: str, /) -> bool: ...
+
+# Call it with the frames of this thread out of sight: it is the outermost one, for itself and all that it calls.
+def call_alone(function: Callable[..., Any], /, *args: Any) -> Any: ...
+
+# The same for code, with these names as its globals and locals.
+def execute_alone(code: CodeType, names: dict[str, Any], /) -> Any: ...
+
+# When the interpreter is gone, SIGINT ends this process: what Python does after an interrupt that nobody caught.
+def end_by_interrupt() -> None: ...
 
 # For tests: run the self-test on a layout moved by these numbers of bytes; None or what went wrong.
 def test_layout(

@@ -66,6 +66,20 @@ class Options:
             self.min_duration = _units.nanoseconds(min_duration, "min_duration")
         self.chunk_size = _chunk_size.choose(chunk_size, self.max_size)
 
+    def told(self) -> str:
+        """Return what was asked for beyond the defaults, for the recording."""
+        usual = {"calls": True, "gc": True, "pack": True}
+        nothing = (False, None, ())
+        told = [
+            f"{name}={value!r}"
+            for name, value in self.arguments.items()
+            if name != "overwrite"
+            and (value is not usual[name] if name in usual else value not in nothing)
+        ]
+        if self.follow:
+            told.append("follow=True")
+        return ", ".join(told)
+
     def make_tracer(self) -> "CallTracer":
         """Return a tracer for the calls, or one that does nothing."""
         from whence import tracers  # noqa: PLC0415

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Generic, Self, TypeVar
 
+    from whence._call_table import Calls
     from whence._events import (
-        Call,
         Collection,
         Counter,
         ExceptionEvent,
@@ -225,13 +225,11 @@ class Recording:
             for task in known
         ]
 
-    def calls(self) -> Events[Call]:
-        """Read the calls of functions as they ended, chunk by chunk."""
-        from whence._events import Call  # noqa: PLC0415
+    def calls(self) -> Calls:
+        """Read the calls of functions as they ended: a stream of batches."""
+        from whence._call_table import Calls  # noqa: PLC0415
 
-        return Events(
-            self._path, "calls", lambda: self._reader.calls(*self._bounds), Call._make
-        )
+        return Calls(self._path, self._reader, self._bounds)
 
     def call_tree(self) -> CallTree:
         """Add up the calls by the path of functions that leads to them."""

@@ -130,6 +130,8 @@ class Session:
             "implementation": sys.implementation.name,
             "whence": whence.__version__,
             "platform": f"{sys.platform}-{os.uname().machine}",
+            "clock_cost": str(_core.clock()[1]),
+            "options": self._options.told(),
             **_import_path(),
         }
         for key, value in facts.items():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Whoever asks for a dump on one of these does not mean to end the program by it.
 _FREE_TO_USE = {signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGCONT}
 _FREE_TO_USE |= {signal.SIGURG, signal.SIGWINCH}
+_NEVER_HEARD_OF = ("SIGKILL", "SIGSTOP")
 
 
 class Triggers:
@@ -42,6 +43,9 @@ class Triggers:
         words = what.split(maxsplit=1)
         if text == "exception":
             self._exception = True
+        elif text in _NEVER_HEARD_OF:
+            message = f"no program hears of {text}: choose another signal"
+            raise ValueError(message)
         elif text in signal.Signals.__members__:
             self._signals.append(signal.Signals[text])
         elif limit and words[:1] == ["span"]:

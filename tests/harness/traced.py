@@ -64,7 +64,7 @@ def read(path, result=None):
     with whence.open(path) as recording:
         traced = Traced(
             result,
-            list(recording.calls()),
+            list(recording.calls().read()),
             list(recording.exceptions),
             recording.tasks,
             recording.threads,

@@ -13,7 +13,7 @@ def down(depth):
 
 def counted(path):
     with whence.open(path) as recording:
-        calls = [call for call in recording.calls() if call.function == "down"]
+        calls = [call for call in recording.calls().read() if call.function == "down"]
         assert recording.losses.dropped == {}
     assert {call.left for call in calls} == {"return"}
     return len(calls)
@@ -102,7 +102,7 @@ with whence.record({path!r}, pack=False):
     except KeyError:
         print("caught")
 with whence.open({path!r}) as recording:
-    print(sum(call.left == "unwind" for call in recording.calls()))
+    print(sum(call.left == "unwind" for call in recording.calls().read()))
 """
     )
     assert out.split() == ["caught", "50001"]
@@ -123,7 +123,7 @@ with whence.record({path!r}, exclude=["*"], pack=False) as recorder:
     thread.start()
     thread.join()
 with whence.open({path!r}) as recording:
-    print(len(list(recording.calls())))
+    print(len(list(recording.calls().read())))
 """
     )
     assert out.split() == ["50000", "50000", "0"]

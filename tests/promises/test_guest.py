@@ -267,7 +267,7 @@ def test_a_subinterpreter_says_in_one_line_what_it_cannot_do(run_python, tmp_pat
         print(whence.capture().frames[0].name)
         with whence.open({path!r}) as recording:
             print(sum(record.kind == "mark" for record in recording))
-            print(any(call.function == "called" for call in recording.calls()))
+            print(any(call.function == "called" for call in recording.calls().read()))
         """
     )
     assert out.splitlines() == [

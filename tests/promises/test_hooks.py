@@ -74,7 +74,8 @@ def test_another_function_that_evaluates_frames(tmp_path, evaluates, story):
             elif step == "-ours":
                 recorder.stop()
                 with whence.open(recorder.path) as recording:
-                    calls = [c for c in recording.calls() if c.function == "leaf"]
+                    calls = recording.calls().read()
+                    calls = [call for call in calls if call.function == "leaf"]
                     reason = recording.info.calls
                 print("found", len(calls), reason)
             else:
@@ -256,7 +257,7 @@ for step in order.split():
         cover.stop()
 lines = sorted(cover.get_data().lines(path))
 with whence.open(recorder.path) as recording:
-    calls = [c for c in recording.calls() if c.function == "leaf"]
+    calls = [c for c in recording.calls().read() if c.function == "leaf"]
 print(lines, len(calls))
 """
 

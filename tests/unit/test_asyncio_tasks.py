@@ -309,8 +309,8 @@ def test_a_ring_still_knows_whose_frames_are_open(path, run):
     assert recorder.dropped["ring"] > 0
     with whence.open(path) as recording:
         names = {task.id: task.name for task in recording.tasks}
-        tasks = {names[call.task] for call in recording.calls() if call.task}
-        leaves = [c.task for c in recording.calls() if c.function == "leaf"]
+        tasks = {names[call.task] for call in recording.calls().read() if call.task}
+        leaves = [c.task for c in recording.calls().read() if c.function == "leaf"]
     assert tasks >= {"busy"}
     assert leaves
     assert None not in leaves

@@ -54,7 +54,7 @@ def spans(read):
         with read(*args, **more) as recording:
             return [
                 (call.function[-1], call.start, call.start + call.duration, call.left)
-                for call in recording.calls()
+                for call in recording.calls().read()
             ]
 
     return tell
@@ -64,7 +64,7 @@ def test_a_call_says_everything(read):
     events = [(CALL, 10, 1), (CALL, 20, 2), (RETURN, 50), (RETURN, 100)]
     with read(events) as recording:
         assert repr(recording.calls()) == f"<calls of {recording.info.path}>"
-        inner, outer = recording.calls()
+        inner, outer = recording.calls().read()
     assert (inner.function, inner.filename, inner.line) == ("name 2", "name 9", 2)
     assert (inner.start, inner.duration, inner.own) == (20, 30, 30)
     assert (outer.start, outer.duration, outer.own) == (10, 90, 60)
@@ -77,13 +77,13 @@ def test_a_call_says_everything(read):
 
 def test_what_has_no_name_is_none(read):
     with read([(CALL, 10, 77), (C_CALL, 20, 0), (C_RETURN, 30)]) as recording:
-        native, python = recording.calls()
+        native, python = recording.calls().read()
     assert python[:3] == native[:3] == (None, None, None)
 
 
 def test_a_code_without_a_qualname_has_its_name(read):
     with read([(CALL, 10, 30)], [Raw(CODE, [30, 5, 0, 9, 1, 0])]) as recording:
-        assert next(iter(recording.calls())).function == "name 5"
+        assert next(iter(recording.calls().read())).function == "name 5"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_ways_to_leave_a_frame(spans, kind, left):
 def test_functions_written_in_c(read):
     events = [(CALL, 10, 1), (C_CALL, 20, 5), (C_CALL, 30, 6), (C_RAISE, 40)]
     with read([*events, (C_RETURN, 60), (RETURN, 70)]) as recording:
-        inner, outer, python = recording.calls()
+        inner, outer, python = recording.calls().read()
     assert inner[:3] == ("name 6", None, None)
     assert (inner.left, outer.left, outer.own) == ("unwind", "return", 30)
     assert (inner.depth, inner.parent, python.own) == (2, 2, 20)
@@ -127,7 +127,7 @@ def test_folded_calls(read):
         (FOLDED, 70, 3, 1, 5),
     ]
     with read([*events, (FOLDED, 70, 3, 0, 5)]) as recording:
-        folded, outer, alone = recording.calls()
+        folded, outer, alone = recording.calls().read()
     assert (folded.function, folded.count, folded.own) == ("name 2", 7, 30)
     assert (folded.start, folded.duration) == (20, 30)
     assert (folded.number, folded.parent, folded.depth) == (2, 1, 1)
@@ -137,7 +137,7 @@ def test_folded_calls(read):
 
 def test_folded_calls_are_no_longer_than_the_frame_around_them(read):
     with read([(CALL, 10, 1), (FOLDED, 50, 2, 7, 2**64 - 1)]) as recording:
-        folded, outer = recording.calls()
+        folded, outer = recording.calls().read()
     assert (folded.start, folded.duration) == (10, 40)
     assert outer.own == outer.duration - 40
 
@@ -151,7 +151,7 @@ def test_frames_that_agree_change_nothing(spans):
 
 def test_frames_at_the_beginning_of_a_ring(read):
     with read([(FRAMES, 10, 3), (RETURN, 20), (RETURN, 30)]) as recording:
-        calls = list(recording.calls())
+        calls = list(recording.calls().read())
     assert [call.function[-1] for call in calls] == ["3", "2", "1"]
     assert {(call.entered, call.start) for call in calls} == {("open", 10)}
     assert [call.left for call in calls] == ["return", "return", "cut"]
@@ -243,7 +243,7 @@ def test_instances_of_generators(read):
     events += [(YIELD, 14), (YIELD, 15), (THROW, 16, 1, 7), (UNWIND, 17)]
     events += [(BEGIN, 20, 1, 7), (YIELD, 21), (RESUME, 22, 3, 9), (YIELD, 23)]
     with read([*events, (OPEN_AGAIN, 24, 3, 9), (YIELD, 25)]) as recording:
-        told = [(c.generator, c.entered, c.left) for c in recording.calls()]
+        told = [(c.generator, c.entered, c.left) for c in recording.calls().read()]
     assert told == [
         *((1, "call", "yield"), (1, "resume", "yield"), (2, "call", "yield")),
         *((1, "throw", "unwind"), (3, "call", "yield"), (4, "resume", "yield")),
@@ -257,7 +257,7 @@ def test_generators_are_known_to_all_threads(read):
         2: [(RESUME, 12, 1, 7), (RETURN, 13)],
     }
     with read(events) as recording:
-        assert [call.generator for call in recording.calls()] == [1, 1]
+        assert [call.generator for call in recording.calls().read()] == [1, 1]
 
 
 def test_tasks_own_what_happens_inside_their_coroutines(read):
@@ -267,7 +267,7 @@ def test_tasks_own_what_happens_inside_their_coroutines(read):
     events += [(CALL, 17, 3), (RETURN, 18), (YIELD, 19), (YIELD, 20), (CALL, 21, 3)]
     events += [(RETURN, 22), (RESUME, 23, 2, 8), (RETURN, 24)]
     with read(events, tasks) as recording:
-        told = [call.task for call in recording.calls()]
+        told = [call.task for call in recording.calls().read()]
     assert told == [1, 1, 1, 2, 2, 1, None, 2, None]
 
 
@@ -275,14 +275,14 @@ def test_a_task_is_over_when_its_number_comes_back(read):
     tasks = [Raw(TASK, [5, 1, 0, 1, 1, 7]), Raw(TASK, [35, 2, 0, 1, 1, 7])]
     events = [(BEGIN, 10, 1, 7), (RETURN, 11), (BEGIN, 20, 1, 7), (RETURN, 21)]
     with read([*events, (BEGIN, 40, 1, 7), (RETURN, 41)], tasks) as recording:
-        assert [call.task for call in recording.calls()] == [1, None, 2]
+        assert [call.task for call in recording.calls().read()] == [1, None, 2]
 
 
 def test_a_task_that_is_found_later_has_its_coroutine_from_then_on(read):
     tasks = [Raw(TASK, [15, 1, 0, 1, 1, 7])]
     events = [(BEGIN, 10, 1, 7), (YIELD, 11), (RESUME, 20, 1, 7), (RETURN, 21)]
     with read([*events, (BEGIN, 30, 1, 7), (RETURN, 31)], tasks) as recording:
-        assert [call.task for call in recording.calls()] == [None, 1, None]
+        assert [call.task for call in recording.calls().read()] == [None, 1, None]
 
 
 def test_tasks(read):
@@ -305,7 +305,7 @@ def test_a_number_means_the_newest_task_that_has_it(read):
     events = [(AWAITS, 10, 42, 41), (AWAITS, 30, 41, 43), (BEGIN, 31, 1, 7)]
     with read([*events, (RETURN, 32)], tasks) as recording:
         told = [(t.name, t.parent, t.awaits, t.awaited_by) for t in recording.tasks]
-        assert [call.task for call in recording.calls()] == [3]
+        assert [call.task for call in recording.calls().read()] == [3]
     assert told == [
         *(("Task-1", None, (), (2,)), ("Task-2", 1, (1,), ())),
         *(("name 4", 2, (4,), ()), ("Task-4", 3, (), (3,))),
@@ -320,7 +320,7 @@ def test_frames_that_are_found_open_say_whose_they_are(read):
     events = [(CALL, 10, 5), (RETURN, 11), (RETURN, 12), (YIELD, 13), (CALL, 14, 5)]
     events += [(RETURN, 15), (YIELD, 16), (RETURN, 17), (RESUME, 18, 2, 7)]
     with read([*events, (YIELD, 19)], [*tasks, *stacks, *open_]) as recording:
-        told = [(call.task, call.generator) for call in recording.calls()]
+        told = [(call.task, call.generator) for call in recording.calls().read()]
     instances = [(2, None), (2, None), (2, 2), (1, None), (1, 1), (None, None), (1, 1)]
     assert told == instances
 
@@ -331,7 +331,7 @@ def test_chunks_say_whose_frames_are_open(read):
     events = [(FRAMES, 5, 2), (FRAME_GENERATOR, 5, 2, 7), (FRAME_GENERATOR, 5, 3, 9)]
     events += [(CALL, 6, 3), (RETURN, 7), (YIELD, 8), (RETURN, 9)]
     with read(events, [*tasks, *stacks]) as recording:
-        told = [(call.task, call.generator) for call in recording.calls()]
+        told = [(call.task, call.generator) for call in recording.calls().read()]
     assert told == [(1, None), (1, 1), (None, None)]
 
 

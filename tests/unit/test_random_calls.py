@@ -26,7 +26,7 @@ def read(path):
     """Counts of enters by function, and of records by kind. All calls must nest."""
     with whence.open(path) as recording:
         kinds = Counter(record.kind for record in recording)
-        calls = list(recording.calls())
+        calls = list(recording.calls().read())
         assert recording.losses.dropped == {}
     by_number = {(call.thread, call.number): call for call in calls}
     left = Counter(call.left for call in calls)

@@ -283,7 +283,7 @@ def test_the_native_tracer_on_an_interpreter_nobody_has_described(run_python, tm
             recorder.pause()
             recorder.resume()
         with whence.open(recorder.path) as recording:
-            print([s.name for s in recording.spans], list(recording.calls()))
+            print([s.name for s in recording.spans], list(recording.calls().read()))
             print(recording.info.calls)
         """
     )

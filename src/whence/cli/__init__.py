@@ -5,45 +5,83 @@ Exit codes: 0 all is well, 1 what the verb looked at is not, 2 it could not be d
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
-import whence
-from whence.cli import export, recover, verify
-from whence.cli._terminal import printable
+from whence.cli._terminal import complain
 
-VERBS = (export, verify, recover)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb; return the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["run"]:
+        return _run(given[1:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    given = _parser().parse_args(arguments)
+    parsed = _parser().parse_args(given)
+    return _call(lambda: parsed.run(parsed))
+
+
+def _run(given: list[str]) -> int:
+    """Run a program, which is to find as little of ours as possible."""
+    from whence.cli import run  # noqa: PLC0415
+
     try:
-        code: int = given.run(given)
+        return run.main(given)
+    except run.HelpWanted:
+        from whence.cli import _run_help  # noqa: PLC0415
+
+        return _call(_run_help.show)
+    except KeyboardInterrupt:  # before it began
+        return INTERRUPTED
+
+
+def _call(verb: Callable[[], int]) -> int:
+    from whence import RecordingError  # noqa: PLC0415
+
+    try:
+        code = verb()
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except whence.RecordingError as error:
+    except RecordingError as error:
         return _fail(str(error))
     except OSError as error:
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return code
 
 
 def _fail(message: str) -> int:
-    print(f"whence: {printable(message)}", file=sys.stderr)  # noqa: T201
+    complain(f"whence: {message}")
     return 2
 
 
 def _parser() -> argparse.ArgumentParser:
+    import argparse  # noqa: PLC0415
+
+    import whence  # noqa: PLC0415
+    from whence.cli import (  # noqa: PLC0415
+        doctor,
+        export,
+        info,
+        recover,
+        run,
+        summary,
+        verify,
+    )
+
     parser = argparse.ArgumentParser(
         prog="whence", description="A flight recorder for Python programs."
     )
@@ -51,6 +89,6 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"whence {whence.__version__}"
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for verb in VERBS:
+    for verb in (run, summary, info, export, verify, recover, doctor):
         verb.add_to(verbs)
     return parser

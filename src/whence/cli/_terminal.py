@@ -54,3 +54,18 @@ def size(number: float) -> str:
             break
         number /= _STEP
     return f"{number:.0f} {unit}" if unit == _UNITS[0] else f"{number:.1f} {unit}"
+
+
+def duration(nanoseconds: float) -> str:
+    """Write a time for people, in three digits."""
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if nanoseconds >= 0.9995 * unit:  # so that no unit has four digits
+            number = nanoseconds / unit
+            digits = 2 if number < 9.995 else 1 if number < 99.95 else 0  # noqa: PLR2004
+            return f"{number:,.{digits}f} {name}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def several(number: int, one: str, more: str = "") -> str:
+    """Write how many there are of something."""
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"

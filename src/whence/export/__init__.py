@@ -34,9 +34,40 @@ class Format(NamedTuple):
     opening: str
     module: str
     suffix: str | None = None
+    writer: str = "write"
 
 
 FORMATS = (
+    Format(
+        name="perfetto",
+        suffixes=(".pftrace",),
+        purpose="the timeline of all threads, also of very long recordings",
+        opening="open it at https://ui.perfetto.dev",
+        module="whence.export.perfetto",
+    ),
+    Format(
+        name="chrome",
+        suffixes=(".json",),
+        purpose="the same for tools that read Chrome's JSON",
+        opening="open it at https://ui.perfetto.dev or chrome://tracing",
+        module="whence.export.chrome",
+    ),
+    Format(
+        name="chrome",
+        suffixes=(".json.gz",),
+        purpose="the same, packed",
+        opening="open it at https://ui.perfetto.dev",
+        module="whence.export.chrome",
+        writer="write_packed",
+    ),
+    Format(
+        name="parquet",
+        suffixes=(".parquet",),
+        purpose="tables for DuckDB, Polars, pandas and the like",
+        opening="look into it with: duckdb -c \"from '{}/call.parquet'\"",
+        module="whence.export.parquet",
+        suffix=".parquet",
+    ),
     Format(
         name="speedscope",
         suffixes=(".speedscope.json",),
@@ -80,19 +111,19 @@ def choose(path: str | os.PathLike[str], name: str | None = None) -> Format:
 
     Raises ``ExportError``, which lists the formats, if there is none.
     """
-    if name is not None:
-        for format_ in FORMATS:
-            if format_.name == name:
-                return format_
+    named = [format_ for format_ in FORMATS if name in (None, format_.name)]
+    if not named:
         message = f"there is no format {name!r}: {_listed()}"
         raise ExportError(message)
     file = os.fsdecode(path).rstrip("/").lower()
     fitting = [
         (len(suffix), format_)
-        for format_ in FORMATS
+        for format_ in named
         for suffix in format_.suffixes
         if file.endswith(suffix)
     ]
+    if not fitting and name is not None:
+        return named[0]
     if not fitting:
         message = f"{os.fsdecode(path)} does not say which format: {_listed()}"
         raise ExportError(message)
@@ -117,7 +148,7 @@ def export(
     if _output.same_file(recording.info.path, target):
         message = f"{target} is the recording itself"
         raise ExportError(message)
-    write = importlib.import_module(chosen.module).write
+    write = getattr(importlib.import_module(chosen.module), chosen.writer)
     if chosen.suffix is not None:
         with _output.new_directory(target, chosen.suffix, force=force) as directory:
             write(recording, directory)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_VARINT, _BYTES = 0, 2
+_VARINT, _EIGHT_BYTES, _BYTES = 0, 1, 2
 _MORE = 0x80
 _SHORT = [bytes([value]) for value in range(_MORE)]
 
@@ -27,6 +29,11 @@ def varint(value: int) -> bytes:
 def number(field: int, value: int) -> bytes:
     """Encode a field of a number. Zero is what a missing field is read as."""
     return varint(field << 3 | _VARINT) + varint(value) if value else b""
+
+
+def double(field: int, value: float) -> bytes:
+    """Encode a field of a number with a fraction."""
+    return varint(field << 3 | _EIGHT_BYTES) + struct.pack("<d", value)
 
 
 def data(field: int, value: bytes) -> bytes:

@@ -1,0 +1,75 @@
+"""What ``whence run`` does when the program is over: say what was recorded.
+
+Nothing in here changes how the program ends. It is the last function of ``atexit``, so
+the recording is closed, and whatever the program has done to this process is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from whence import _core
+
+_STDERR = 2
+
+
+class After:
+    """To be registered before the recording starts, so that it comes after its end."""
+
+    def __init__(self, shown: str, *, quiet: bool, follows: bool) -> None:
+        self._shown = shown  # the name of the recording, as it was given
+        self._quiet = quiet
+        self._follows = follows
+        self._process = os.getpid()
+        self._import_path = sys.path[1:]  # without the folder of the program
+        self.recording: str | None = None
+        self.interrupted = False
+
+    def __call__(self) -> None:
+        """Print the summary; in a forked child that exits like its parent, nothing."""
+        if os.getpid() != self._process:
+            return
+        if self.recording is not None and not self._quiet:
+            # Also an interrupt, by somebody who has no time for it.
+            with contextlib.suppress(BaseException):
+                self._print_summary(self.recording)
+        if self.interrupted:
+            _core.end_by_interrupt()
+
+    def _print_summary(self, recording: str) -> None:
+        stream = sys.__stderr__
+        if stream is None or stream.closed:
+            return  # whatever has that number now, it is not for us
+        with contextlib.suppress(Exception):  # Python will find out, and say so
+            sys.stdout.flush()
+        of_program, sys.path = sys.path, self._import_path
+        try:
+            from whence.cli import _summary  # noqa: PLC0415
+
+            lines = _summary.describe(recording, self._shown, follows=self._follows)
+            text = _summary.render(lines, terminal=os.isatty(_STDERR))
+            _write(text.encode(stream.encoding, "backslashreplace"))
+        finally:
+            sys.path = of_program
+
+
+def _write(data: bytes) -> None:
+    """Write past Python's streams, which would fail again at exit if this fails.
+
+    The program may have left SIGPIPE to the system, which then ends it.
+    """
+    # Not signal, of which the program may have its own.
+    import _signal as signal  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    mine = {signal.SIGPIPE}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, mine)
+    try:
+        while data:
+            data = data[os.write(_STDERR, data) :]
+    except BrokenPipeError:
+        if signal.SIGPIPE not in before:
+            signal.sigtimedwait(mine, 0)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

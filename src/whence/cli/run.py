@@ -1,0 +1,140 @@
+"""``whence run``: a program as ``python`` runs it, with a recording around it.
+
+What is imported here and in the modules beside it is there before the program begins,
+so it is little; ``rich`` comes when the program is over.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+
+from whence import _core, _packing
+from whence._record import record
+from whence.cli import _arguments, _output, _program, _settings, _sources, _uncaught
+from whence.cli._after import After
+from whence.cli._arguments import HelpWanted
+from whence.cli._terminal import complain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from typing import Any
+
+    from whence.cli._program import Program
+    from whence.cli._settings import Given
+
+__all__ = ["HelpWanted", "add_to", "main"]
+
+FAILED = 1  # by an exception that nobody has caught
+CANNOT = 2  # nothing was run
+_REASONS = {
+    "disk": "no space is left on the device",
+    "quota": "the quota is used up",
+    "memory": "there is not enough memory",
+    "file_limit": "files of that size are not allowed",
+}
+
+
+def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the verb; ``main`` reads its arguments."""
+    verbs.add_parser("run", help="run a Python program and record it", add_help=False)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the program; return its exit code, or leave by its ``SystemExit``.
+
+    Raises ``HelpWanted`` if somebody asks what the options are.
+    """
+    try:
+        given, program = _arguments.read(arguments)
+        given = {**_sources.file(), **_sources.variables(), **given}
+        path = _choose_path(given, program)
+        recorder, after = _make(path, given)
+        program.prepare()
+        task, error = _attempt(program, program.load)
+        if error is None and program.is_there():
+            force = _is_on("force", given)
+            after.recording = _start(recorder, path, program.title, force=force)
+    except _settings.UsageError as problem:
+        complain(f"whence: {problem}")
+        return CANNOT
+    except _program.CannotOpen as problem:
+        complain(str(problem))
+        return CANNOT
+    if error is None:
+        _, error = _attempt(program, *task)
+    program.left()
+    if error is not None:
+        after.interrupted = type(error) is KeyboardInterrupt
+        _uncaught.report(error)
+    program.ended()
+    # With -i there is a prompt next, and that says how this ends.
+    return 0 if error is None or sys.flags.inspect else FAILED
+
+
+def _choose_path(given: Given, program: Program) -> str:
+    if "output" in given:
+        return _output.expand(*given["output"])
+    return _output.default(program.stem)
+
+
+def _make(path: str, given: Given) -> tuple[record, After]:
+    """Make the recorder and what comes after it, and import what they need.
+
+    Later, modules would be looked for in the folder of the program.
+    """
+    options = _settings.settle(given)
+    recorder = record(path, overwrite=_is_on("force", given), **options)
+    after = After(path, quiet=_is_on("quiet", given), follows=_is_on("follow", given))
+    atexit.register(after)
+    _packing.prepare()
+    return recorder, after
+
+
+def _is_on(name: str, given: Given) -> bool:
+    return name in given and bool(given[name][0])
+
+
+def _start(recorder: record, path: str, title: str, *, force: bool) -> str | None:
+    """Start the recording, which is told no arguments; return where it is."""
+    argv, sys.argv = sys.argv, [title]
+    try:
+        _core.call_alone(recorder.start)
+    except FileExistsError:
+        what = "is there already: -f replaces it, -o FILE names another"
+        message = f"{path} {'is no file that could be replaced' if force else what}"
+        raise _settings.UsageError(message) from None
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise _settings.UsageError(message) from None
+    except (RuntimeError, ValueError) as error:
+        raise _settings.UsageError(str(error)) from None
+    finally:
+        sys.argv = argv
+    if recorder.reason is not None:
+        why = _REASONS.get(recorder.reason, recorder.reason)
+        if (
+            not force and recorder.path is not None
+        ):  # then it is ours, and holds nothing
+            with contextlib.suppress(OSError):
+                os.unlink(recorder.path)  # noqa: PTH108
+        message = f"{path}: nothing can be recorded, {why}"
+        raise _settings.UsageError(message)
+    return recorder.path
+
+
+def _attempt(
+    program: Program, function: Callable[..., Any], *args: Any
+) -> tuple[Any, BaseException | None]:
+    """Call it; return its result, and what it raised. An exit is passed on."""
+    try:
+        return function(*args), None
+    except SystemExit:
+        program.left()
+        raise
+    except BaseException as error:  # noqa: BLE001
+        return None, error
