@@ -33,7 +33,7 @@ def path(request, tmp_path_factory):
     with whence.record(path, **options):
         run()
     with whence.open(path) as recording:
-        assert any(c.count > 1 for c in recording.calls()) is (
+        assert any(c.count > 1 for c in recording.calls().read()) is (
             "min_duration" in options
         )
     return path
@@ -56,9 +56,9 @@ def test_functions(name, path, tmp_path):
 def test_parts(name, path, tmp_path):
     numbers = itertools.count()
     with whence.open(path) as recording:
-        ends = sorted(call.start + call.duration for call in recording.calls())
+        ends = sorted(call.start + call.duration for call in recording.calls().read())
         middle = ends[len(ends) // 2]
-        busy = {call.thread for call in recording.calls()}
+        busy = {call.thread for call in recording.calls().read()}
         for part in (
             recording.slice(end=middle),
             recording.slice(start=middle),
@@ -73,7 +73,7 @@ def test_speedscope_has_each_thread(path, tmp_path):
     with whence.open(path) as recording:
         export(recording, out)
         titles = [p["name"] for p in exported.speedscope_file(out)["profiles"]]
-        busy = {call.thread for call in recording.calls()}
+        busy = {call.thread for call in recording.calls().read()}
         threads = [t for t in recording.threads if t.id in busy]
         assert titles[0] == "all threads"
         if len(threads) == 1:

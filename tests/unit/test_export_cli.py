@@ -132,7 +132,7 @@ def test_processes(calls, path, tmp_path):
     [
         (
             ["-o", "a.txt"],
-            "a.txt does not say which format: the formats are speedscope",
+            "a.txt does not say which format: the formats are perfetto",
         ),
         (
             ["-o", "a.pstats", "--format", "x"],

@@ -10,10 +10,13 @@ if TYPE_CHECKING:
 
 _VARINT, _EIGHT_BYTES, _BYTES = 0, 1, 2
 _MORE = 0x80
+_SHORT = [bytes([value]) for value in range(_MORE)]
 
 
 def varint(value: int) -> bytes:
     """Encode an unsigned number, or a signed one of 64 bits."""
+    if 0 <= value < _MORE:
+        return _SHORT[value]
     value &= 0xFFFF_FFFF_FFFF_FFFF
     out = bytearray()
     while value >= _MORE:
