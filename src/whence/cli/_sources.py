@@ -25,6 +25,9 @@ def variables() -> Given:
         return given
     known = {setting.variable: setting for setting in _settings.ALL}
     for name, text in os.environ.items():
+        if name == "WHENCE_FOLLOW" and not text.startswith("{"):
+            message = f"{name} is what whence tells its children: use --follow"
+            raise _settings.UsageError(message)
         if not name.startswith(PREFIX) or name in OTHERS:
             continue
         setting = known.get(name)
