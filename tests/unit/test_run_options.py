@@ -236,7 +236,7 @@ def test_a_file_of_settings(app):
         quiet = true
         c-calls = true
         include = ["inner", "outer"]
-        keep = 30
+        keep = 1
         max_size = "64MB"
         max_depth = 3
         """,

@@ -68,8 +68,12 @@ def _find() -> str | None:
 
 
 def _table(path: str) -> dict[str, Any]:
-    with open(path, "rb") as file:
-        content = file.read()
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        message = f"{path}: {error.strerror}"
+        raise _settings.UsageError(message) from None
     if b"whence" not in content:  # most often: nothing is imported for it
         return {}
     import tomllib  # noqa: PLC0415
