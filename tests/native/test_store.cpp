@@ -280,7 +280,7 @@ TEST(a_thread_may_be_cancelled_while_it_writes) {
 
 TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
   const std::string path = start("stuck");
-  std::atomic<bool> inside = false;
+  std::atomic<int> inside = 0;
   std::vector<std::thread> pool;
   for (int i = 0; i < 3; ++i) {
     pool.emplace_back([&] {
@@ -288,14 +288,13 @@ TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
       count(name, 1);
       store::write_with<format::Counter>(
           store::store().generation(), [&](store::Cursor& cursor, std::uint64_t now) {
-            inside = true;
+            ++inside;
             sleep(3);
             return format::Counter::encode(cursor.next(), cursor.deltas, now, name, 2);
           });
     });
   }
-  while (!inside) usleep(100);
-  usleep(10'000);
+  while (inside != 3) usleep(100);
   const std::uint64_t before = base::nanoseconds(CLOCK_MONOTONIC);
   finish();
   CHECK(base::nanoseconds(CLOCK_MONOTONIC) - before < 2'500'000'000u);
