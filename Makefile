@@ -97,7 +97,7 @@ bench:  ## side-by-side benchmarks on every CPython found; TORCH= leaves PyTorch
 bench-one:
 	$(call ready,$(ENV)-bench,)
 	@case "$(VERSION)$(TORCH)" in 3.11?*) $(ENV)-bench/bin/python $(PIP) install "$(TORCH)" numpy;; esac
-	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1" "$(SQLGLOT)"
+	@$(ENV)-bench/bin/python $(PIP) install "viztracer>=1" "memray>=1.13" "$(SQLGLOT)"
 	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake -S . -B build/bench-$(VERSION) -G Ninja -DWHENCE_BENCHMARKS=ON \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(ENV)-bench/bin/python" >/dev/null
 	@PATH="$(CURDIR)/$(ENV)-bench/bin:$$PATH" cmake --build build/bench-$(VERSION) --target bench_write >/dev/null
@@ -105,6 +105,7 @@ bench-one:
 	$(ENV)-bench/bin/python bench/capture.py
 	$(ENV)-bench/bin/python bench/instructions.py
 	$(ENV)-bench/bin/python bench/calls.py
+	$(ENV)-bench/bin/python bench/read.py
 
 clean:  ## remove everything that was built, the environments too
 	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache

@@ -102,7 +102,7 @@ def test_a_server_under_load_until_it_is_ended(beside, number):
     with whence.open(beside.recording) as recording:
         assert recording.info.closed == (number == signal.SIGINT)
         calls = {}
-        for call in recording.calls():
+        for call in recording.calls().read():
             calls[call.function] = calls.get(call.function, 0) + call.count
         losses = recording.losses
     assert losses.produced == losses.recorded
@@ -139,7 +139,7 @@ def test_a_pool_whose_processes_are_followed(beside, method):
     for path in beside.recording.parent.glob("run*.whence"):
         with whence.open(path) as recording:
             pid = recording.info.pid
-            calls = [call.function for call in recording.calls()]
+            calls = [call.function for call in recording.calls().read()]
         assert pid not in found
         found[pid] = path.name
         squares += calls.count("square")
@@ -214,5 +214,5 @@ def test_an_application_of_click(beside, arguments, stdin, status):
         assert status is None or done.status == status
     with whence.open(beside.recording) as recording:
         assert recording.info.closed
-        functions = {call.function for call in recording.calls()}
+        functions = {call.function for call in recording.calls().read()}
     assert "BaseCommand.main" in functions or "Command.main" in functions

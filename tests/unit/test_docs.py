@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.beside_python import environment
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
@@ -57,6 +59,43 @@ def test_the_readme_shows_what_the_example_prints():
     without_carets = [line for line in printed if set(line.strip()) - {"^", "~"}]
     for line in shown:
         assert not set(line.strip()) - {"^", "~"} or line in without_carets, line
+
+
+def test_programs_are_run_as_the_page_shows(tmp_path):
+    """All blocks in their order: files are written, commands print what is shown."""
+    page = ROOT / "docs" / "how-to" / "run-a-program.md"
+    files = {"python": "report.py", "toml": "pyproject.toml"}
+    script = f'exec 2>&1; whence() {{ {sys.executable} -m whence "$@"; }}\n'
+    shown = []
+    for language, block in re.findall(
+        r"^```(python|toml|console)\n(.*?)^```$",
+        page.read_text(),
+        re.MULTILINE | re.DOTALL,
+    ):
+        if language in files:
+            script += f"cat >{files[language]} <<'END'\n{block}END\n"
+            continue
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                script += line[2:] + "\n"
+            else:
+                shown.append(_without_numbers(line))
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    printed = [_without_numbers(line) for line in done.stdout.splitlines()]
+    if sys.version_info >= (3, 12):  # there it is no function
+        shown = [line for line in shown if "<listcomp>" not in line]
+    assert set(shown) <= set(printed)
+
+
+def _without_numbers(line):
+    line = re.sub(r"\d[\d.,]*( (ns|us|ms|s|KB|MB|bytes)\b)?", "0", line)
+    return " ".join(line.split())
 
 
 def test_the_native_example_works(tmp_path):

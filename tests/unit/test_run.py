@@ -319,3 +319,16 @@ def test_modules_of_the_program_are_its_own(beside):
     assert done.status == 0
     assert done.out == beside.same("app.py").out
     assert done.err.startswith(b"whence: recorded ")
+    assert b"look further" in done.err
+
+
+def test_modules_that_a_recording_needs_are_not_the_programs(beside):
+    needed = ("threading", "contextlib", "json", "gc", "atexit", "collections", "enum")
+    for name in (*needed, "runpy", "datetime", "backports", "typing"):
+        beside.write(f"folder/{name}.py", f"raise SystemExit('{name} is not ours')")
+    beside.write("folder/app.py", "import sys\nprint('ran')\n")
+    for options in ([], ["--follow", "--dump-on=exception", "--c-calls"]):
+        ours = ["-f", "-o", beside.recording, *options]
+        done = beside.run(*ours, "folder/app.py")
+        assert (done.status, done.out) == (0, b"ran\n")
+        assert b"look further" in done.err

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.store
 def names(path):
     with whence.open(path) as recording:
         assert recording.info.closed
-        return {call.function for call in recording.calls()}
+        return {call.function for call in recording.calls().read()}
 
 
 def test_functions_of_atexit_run_in_their_order_and_are_recorded(beside):
@@ -257,7 +257,7 @@ def test_hard_ends_leave_a_recording(beside):
         assert done.status == status
         assert b"whence" not in done.err
         with whence.open(beside.recording) as recording:
-            assert "f" in {call.function for call in recording.calls()}
+            assert "f" in {call.function for call in recording.calls().read()}
 
 
 def test_a_program_that_records_itself(beside):

@@ -47,7 +47,7 @@ def record(app, *options, status=0, argument="", **how):
 
 
 def functions(recording):
-    return {call.function for call in recording.calls()}
+    return {call.function for call in recording.calls().read()}
 
 
 def one_line_of(done):
@@ -83,7 +83,7 @@ def test_filters(app):
     assert "outer" in found
     assert not {"inner", "JSONDecoder.decode"} & found
     assert "inner" not in functions(record(app, "--max-depth", "2"))
-    assert any(c.count > 1 for c in record(app, "--min-duration", "1s").calls())
+    assert any(c.count > 1 for c in record(app, "--min-duration", "1s").calls().read())
 
 
 def test_the_file(app):
@@ -215,6 +215,7 @@ def test_variables(app):
         ),
         ("WHENCE_MAX_SIZE", "x", "WHENCE_MAX_SIZE: max_size must be bytes"),
         ("WHENCE_GC", "perhaps", "WHENCE_GC must be 1 or 0, not 'perhaps'"),
+        ("WHENCE_FOLLOW", "1", "WHENCE_FOLLOW is what whence tells its children: use"),
         ("WHENCE_OUTPUT", "%q", "WHENCE_OUTPUT: %q is not"),
     ):
         line = one_line_of(app.run("app.py", env={name: value}))
@@ -235,7 +236,7 @@ def test_a_file_of_settings(app):
         quiet = true
         c-calls = true
         include = ["inner", "outer"]
-        keep = 30
+        keep = 1
         max_size = "64MB"
         max_depth = 3
         """,
@@ -277,6 +278,15 @@ def test_every_argument_of_record_is_a_setting():
     arguments = set(inspect.signature(whence.record).parameters)
     arguments -= {"path", "overwrite", "schedule", "on_ready"}
     assert arguments | {"output", "force", "quiet"} == set(_settings.BY_NAME)
+
+
+def test_every_option_is_documented():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+    rows = [row for row in page.read_text().splitlines() if row.startswith("| `-")]
+    for setting in _settings.ALL:
+        (row,) = [row for row in rows if f"`{setting.option}" in row]
+        assert setting.name == "follow" or f"`{setting.variable}`" in row
+        assert f"`{setting.name}`" in row
 
 
 def test_every_variable_of_the_package_is_known():

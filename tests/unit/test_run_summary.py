@@ -11,7 +11,6 @@ import pytest
 import whence
 from harness.beside_python import environment
 from harness.beside_python import whence as command
-from whence.cli import _summary
 
 pytestmark = pytest.mark.store
 
@@ -52,7 +51,10 @@ def summary(app, *arguments, status=0, **how):
 def test_what_there_is(app):
     lines = summary(app, "app.py")
     with whence.open(app.folder / "app.whence") as recording:
-        info, calls = recording.info, sum(call.count for call in recording.calls())
+        info, calls = (
+            recording.info,
+            sum(call.count for call in recording.calls().read()),
+        )
     assert re.fullmatch(
         rf"whence: recorded app\.whence: {info.size / 1000:.1f} KB, "
         r"\d+ ms, 2 threads, 1 process",

@@ -23,7 +23,8 @@ class After:
         self._quiet = quiet
         self._follows = follows
         self._process = os.getpid()
-        self._import_path = sys.path[1:]  # without the folder of the program
+        first = 0 if sys.flags.safe_path else 1  # not the folder of the program
+        self._import_path = sys.path[first:]
         self.recording: str | None = None
         self.interrupted = False
 

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {  # in a file
+    "flag": ((bool,), "true or false"),
+    "text": ((str,), "a text"),
+    "count": ((int,), "a number"),
+    "amount": ((int, float, str), "a number or a text"),
+}
 _FOR_THE_COMMAND = ("output", "force", "quiet")  # the others are for record()
 
 
@@ -68,9 +74,7 @@ ALL = (
     Setting("exclude", "texts", "GLOB", "no functions of these files or names"),
     Setting("max_depth", "count", "N", "no calls deeper than that"),
     Setting("min_duration", "amount", "TIME", "count shorter calls, like 20us"),
-    Setting(
-        "chunk_size", "amount", "SIZE", "what a thread takes of the file at a time"
-    ),
+    Setting("chunk_size", "amount", "SIZE", "what a thread takes of it at a time"),
 )
 BY_NAME = {setting.name: setting for setting in ALL}
 
@@ -99,20 +103,14 @@ def from_text(setting: Setting, text: str, source: str) -> Any:
 
 def from_file(setting: Setting, value: object, source: str) -> Any:
     """Check the type of a value of a file; its meaning is checked later."""
-    wanted: tuple[type, ...]
     if setting.kind in ("texts", "words"):
+        what = "a list of texts"
         values = [value] if isinstance(value, str) else value
         if isinstance(values, list) and all(isinstance(v, str) for v in values):
             return values
-        what = "a list of texts"
     else:
-        wanted, what = {
-            "flag": ((bool,), "true or false"),
-            "text": ((str,), "a text"),
-            "count": ((int,), "a number"),
-            "amount": ((int, float, str), "a number or a text"),
-        }[setting.kind]
-        if isinstance(value, wanted) and (bool in wanted or value not in (True, False)):
+        types, what = _TYPES[setting.kind]
+        if isinstance(value, types) and isinstance(value, bool) == (types == (bool,)):
             return value
     message = f"{source} must be {what}, not {value!r}"
     raise UsageError(message)

@@ -25,6 +25,9 @@ def variables() -> Given:
         return given
     known = {setting.variable: setting for setting in _settings.ALL}
     for name, text in os.environ.items():
+        if name == "WHENCE_FOLLOW" and not text.startswith("{"):
+            message = f"{name} is what whence tells its children: use --follow"
+            raise _settings.UsageError(message)
         if not name.startswith(PREFIX) or name in OTHERS:
             continue
         setting = known.get(name)
@@ -65,8 +68,12 @@ def _find() -> str | None:
 
 
 def _table(path: str) -> dict[str, Any]:
-    with open(path, "rb") as file:
-        content = file.read()
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        message = f"{path}: {error.strerror}"
+        raise _settings.UsageError(message) from None
     if b"whence" not in content:  # most often: nothing is imported for it
         return {}
     import tomllib  # noqa: PLC0415

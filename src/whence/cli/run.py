@@ -69,10 +69,11 @@ def main(arguments: list[str]) -> int:
         _, error = _attempt(program, *task)
     program.left()
     if error is not None:
-        after.interrupted = type(error) is KeyboardInterrupt
+        exactly = type(error) is KeyboardInterrupt  # Python takes no other for one
+        after.interrupted = exactly and not sys.flags.inspect
         _uncaught.report(error)
     program.ended()
-    # With -i there is a prompt next, and that says how this ends.
+    # With -i a prompt comes next, and says how this ends.
     return 0 if error is None or sys.flags.inspect else FAILED
 
 
@@ -85,13 +86,17 @@ def _choose_path(given: Given, program: Program) -> str:
 def _make(path: str, given: Given) -> tuple[record, After]:
     """Make the recorder and what comes after it, and import what they need.
 
-    Later, modules would be looked for in the folder of the program.
+    Later, modules are looked for in the folder of the program, which may have a json.
     """
+    from whence import _follow, _hooks  # noqa: F401, PLC0415
+
     options = _settings.settle(given)
     recorder = record(path, overwrite=_is_on("force", given), **options)
     after = After(path, quiet=_is_on("quiet", given), follows=_is_on("follow", given))
     atexit.register(after)
     _packing.prepare()
+    if _is_on("follow", given):
+        import json  # noqa: F401, PLC0415
     return recorder, after
 
 
@@ -117,11 +122,9 @@ def _start(recorder: record, path: str, title: str, *, force: bool) -> str | Non
         sys.argv = argv
     if recorder.reason is not None:
         why = _REASONS.get(recorder.reason, recorder.reason)
-        if (
-            not force and recorder.path is not None
-        ):  # then it is ours, and holds nothing
+        if not force:  # the file is new, and holds nothing
             with contextlib.suppress(OSError):
-                os.unlink(recorder.path)  # noqa: PTH108
+                os.unlink(path)  # noqa: PTH108
         message = f"{path}: nothing can be recorded, {why}"
         raise _settings.UsageError(message)
     return recorder.path
