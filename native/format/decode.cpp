@@ -9,7 +9,7 @@
 
 namespace whence::format {
 
-Step Decoder::next(Record& record) noexcept {
+Step Decoder::next_slowly(Record& record) noexcept {
   if (next_ == end_) return Step::end;
   record.code = *next_;
   const KindInfo& info = kKinds[record.code];

@@ -5,10 +5,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "format/kind.h"
+#include "format/kinds.h"
 
 namespace whence::format {
 
@@ -33,12 +34,44 @@ class Decoder {
     deltas_.time = start_ticks;
   }
 
-  [[nodiscard]] Step next(Record& record) noexcept;
+  // Most records are plain and short: those are read here.
+  [[nodiscard, gnu::always_inline]] Step next(Record& record) noexcept {
+    constexpr std::ptrdiff_t kEnough = 32;  // for a kind and numbers of up to three bytes
+    if (end_ - next_ < kEnough) [[unlikely]]
+      return next_slowly(record);
+    const KindInfo& info = kKinds[*next_];
+    if (!info.plain) return next_slowly(record);
+    const std::uint8_t* in = next_ + 1;
+    const unsigned shape = shape_of(*next_);
+    for (unsigned i = 0; i < shape; ++i) {
+      std::uint64_t value = in[0];
+      if (value < 0x80) {
+        in += 1;
+      } else if (in[1] < 0x80) {
+        value = (value & 0x7F) | std::uint64_t{in[1]} << 7;
+        in += 2;
+      } else if (in[2] < 0x80) {
+        value = (value & 0x7F) | std::uint64_t{in[1] & 0x7Fu} << 7 | std::uint64_t{in[2]} << 14;
+        in += 3;
+      } else {
+        return next_slowly(record);
+      }
+      record.values[i] = value;
+    }
+    record.code = *next_;
+    record.kind = info.kind;
+    record.thread = thread_;
+    record.bytes = {};
+    record.time = record.values[0] = deltas_.time += record.values[0];
+    next_ = in;
+    return Step::record;
+  }
   // Where the next record begins; after `damaged`, where the bad one does.
   [[nodiscard]] const std::uint8_t* position() const noexcept { return next_; }
   [[nodiscard]] std::uint32_t thread() const noexcept { return thread_; }
 
  private:
+  [[nodiscard]] Step next_slowly(Record& record) noexcept;
   [[nodiscard]] const std::uint8_t* read_body(const std::uint8_t* in, Record& record,
                                               std::size_t& count) noexcept;
   [[nodiscard]] const std::uint8_t* read_fields(const std::uint8_t* in, const std::uint8_t* end,

@@ -39,83 +39,6 @@ CallReader::CallReader(const Source& source, const Names& names, const Timeline&
   sort_facts();
 }
 
-Next CallReader::next(Call& call) {
-  ExceptionSeen seen;
-  for (;;) {
-    switch (step(call, seen)) {
-      case Got::left:
-      case Got::folded: return Next::record;
-      case Got::end: return Next::end;
-      case Got::aborted: return Next::aborted;
-      default: break;
-    }
-  }
-}
-
-Next CallReader::next(CallStep& told) {
-  ExceptionSeen seen;
-  entries_ = true;
-  for (;;) {
-    switch (step(told.call, seen)) {
-      case Got::entered: told.what = CallStep::What::entered; return Next::record;
-      case Got::left: told.what = CallStep::What::left; return Next::record;
-      case Got::folded: told.what = CallStep::What::folded; return Next::record;
-      case Got::end: return Next::end;
-      case Got::aborted: return Next::aborted;
-      default: break;
-    }
-  }
-}
-
-Next CallReader::next(ExceptionSeen& seen) {
-  Call call;
-  for (;;) {
-    switch (step(call, seen)) {
-      case Got::exception: return Next::record;
-      case Got::end: return Next::end;
-      case Got::aborted: return Next::aborted;
-      default: break;
-    }
-  }
-}
-
-// One thing at a time: what is planned, then the next record, at last what is still open.
-CallReader::Got CallReader::step(Call& call, ExceptionSeen& seen) {
-  if (telling_.thread != nullptr) return tell_open(call);
-  if (plan_.thread != nullptr) return follow_plan(call);
-  if (!pending_ && all_read_) return finish(call);
-  return read_on(call, seen);
-}
-
-CallReader::Got CallReader::read_on(Call& call, ExceptionSeen& seen) {
-  if (!pending_) {
-    const Next next = cursor_.next(record_);
-    if (next == Next::aborted) return Got::aborted;
-    if (next == Next::end) {
-      all_read_ = true;
-      for (auto& [id, thread] : threads_) ending_.push_back(&thread);
-      std::sort(ending_.begin(), ending_.end(),
-                [](const auto* a, const auto* b) { return a->id > b->id; });
-      return Got::nothing;
-    }
-    // It is at the time of the next thread, and of the one before it says nothing.
-    if (record_.code == format::Owner::kKind.code) return Got::nothing;
-    if (record_.thread != current_id_) {
-      current_ = thread(record_.thread);
-      current_id_ = record_.thread;
-    }
-    if (current_ == nullptr) return Got::nothing;
-    pending_ = true;
-  }
-  ThreadCalls& thread = *current_;
-  const std::uint64_t time = std::max(record_.time, thread.now);
-  if ((!thread.begun || time >= to_) && cross(thread, time)) return Got::nothing;
-  if (time >= thread.next_fact && apply_facts(thread, time)) return Got::nothing;
-  thread.now = time;
-  pending_ = false;
-  return take(thread, call, seen);
-}
-
 CallReader::ThreadCalls* CallReader::thread(std::uint32_t id) {
   const auto found = threads_.find(id);
   if (found != threads_.end()) return &found->second;
@@ -243,6 +166,83 @@ void CallReader::see(ThreadCalls& thread, bool handled, ExceptionSeen& seen) {
   const OpenCall& frame = open[open.frame_at(open.size() - 1) - 1];
   seen.code = frame.what;
   seen.task = frame.task;
+}
+
+CallReader::Got CallReader::read_on(Call& call, ExceptionSeen& seen) {
+  if (!pending_) {
+    const Next next = cursor_.next(record_);
+    if (next == Next::aborted) return Got::aborted;
+    if (next == Next::end) {
+      all_read_ = true;
+      for (auto& [id, thread] : threads_) ending_.push_back(&thread);
+      std::sort(ending_.begin(), ending_.end(),
+                [](const auto* a, const auto* b) { return a->id > b->id; });
+      return Got::nothing;
+    }
+    // It is at the time of the next thread, and of the one before it says nothing.
+    if (record_.code == format::Owner::kKind.code) return Got::nothing;
+    if (record_.thread != current_id_) {
+      current_ = thread(record_.thread);
+      current_id_ = record_.thread;
+    }
+    if (current_ == nullptr) return Got::nothing;
+    pending_ = true;
+  }
+  ThreadCalls& thread = *current_;
+  const std::uint64_t time = std::max(record_.time, thread.now);
+  if ((!thread.begun || time >= to_) && cross(thread, time)) return Got::nothing;
+  if (time >= thread.next_fact && apply_facts(thread, time)) return Got::nothing;
+  thread.now = time;
+  pending_ = false;
+  return take(thread, call, seen);
+}
+
+// One thing at a time: what is planned, then the next record, at last what is still open.
+CallReader::Got CallReader::step(Call& call, ExceptionSeen& seen) {
+  if (telling_.thread != nullptr) return tell_open(call);
+  if (plan_.thread != nullptr) return follow_plan(call);
+  if (!pending_ && all_read_) return finish(call);
+  return read_on(call, seen);
+}
+
+Next CallReader::next(Call& call) {
+  ExceptionSeen seen;
+  for (;;) {
+    switch (step(call, seen)) {
+      case Got::left:
+      case Got::folded: return Next::record;
+      case Got::end: return Next::end;
+      case Got::aborted: return Next::aborted;
+      default: break;
+    }
+  }
+}
+
+Next CallReader::next(CallStep& told) {
+  ExceptionSeen seen;
+  entries_ = true;
+  for (;;) {
+    switch (step(told.call, seen)) {
+      case Got::entered: told.what = CallStep::What::entered; return Next::record;
+      case Got::left: told.what = CallStep::What::left; return Next::record;
+      case Got::folded: told.what = CallStep::What::folded; return Next::record;
+      case Got::end: return Next::end;
+      case Got::aborted: return Next::aborted;
+      default: break;
+    }
+  }
+}
+
+Next CallReader::next(ExceptionSeen& seen) {
+  Call call;
+  for (;;) {
+    switch (step(call, seen)) {
+      case Got::exception: return Next::record;
+      case Got::end: return Next::end;
+      case Got::aborted: return Next::aborted;
+      default: break;
+    }
+  }
 }
 
 }  // namespace whence::read

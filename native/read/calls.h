@@ -81,10 +81,11 @@ class CallReader {
   };
   enum class Got { entered, left, folded, exception, nothing, end, aborted };
 
-  [[nodiscard]] Got step(Call& call, ExceptionSeen& seen);
-  [[nodiscard]] Got read_on(Call& call, ExceptionSeen& seen);
+  [[nodiscard, gnu::always_inline]] inline Got step(Call& call, ExceptionSeen& seen);
+  [[nodiscard, gnu::always_inline]] inline Got read_on(Call& call, ExceptionSeen& seen);
   [[nodiscard]] ThreadCalls* thread(std::uint32_t id);
-  [[nodiscard]] Got take(ThreadCalls& thread, Call& call, ExceptionSeen& seen);
+  [[nodiscard, gnu::always_inline]] inline Got take(ThreadCalls& thread, Call& call,
+                                                    ExceptionSeen& seen);
   [[nodiscard]] Got enter(ThreadCalls& thread, Entered entered, Activation activation,
                           std::uint64_t generator, Call& call);
   [[nodiscard]] Got enter(ThreadCalls& thread, OpenCall open, Call& call);

@@ -3,11 +3,9 @@
 
 namespace whence::read {
 
-Next Cursor::next(format::Record& record) {
+// The first record of the next chunk that has one.
+Next Cursor::next_chunk(format::Record& record) {
   for (;;) {
-    if (decoder_.has_value() && decoder_->next(record) == format::Step::record) {
-      return Next::record;
-    }
     decoder_.reset();
     const auto& entries = source_.entries();
     if (next_entry_ == entries.size()) return Next::end;
@@ -17,6 +15,7 @@ Next Cursor::next(format::Record& record) {
     if (loaded == Loaded::aborted) return Next::aborted;
     if (loaded == Loaded::good) {
       decoder_.emplace(chunk_.payload, chunk_.header.thread, chunk_.header.start_ticks);
+      if (decoder_->next(record) == format::Step::record) return Next::record;
     }
   }
 }

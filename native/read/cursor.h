@@ -26,11 +26,17 @@ class Cursor {
       : source_(source), loader_(source), select_(select) {}
 
   // The record is valid until the next call.
-  [[nodiscard]] Next next(format::Record& record);
+  [[nodiscard, gnu::always_inline]] Next next(format::Record& record) {
+    if (decoder_.has_value() && decoder_->next(record) == format::Step::record) [[likely]]
+      return Next::record;
+    return next_chunk(record);
+  }
   // Counts chunks: another number, another chunk.
   [[nodiscard]] std::size_t place() const noexcept { return next_entry_; }
 
  private:
+  [[nodiscard]] Next next_chunk(format::Record& record);
+
   const Source& source_;
   Loader loader_;
   Select select_;

@@ -4,8 +4,10 @@
 // Fails by: enter(), which then only counts; std::bad_alloc.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "read/budget.h"
@@ -56,7 +58,16 @@ struct OpenCall {
 static_assert(sizeof(OpenCall) == 64);
 
 // Times come from files that may lie: what is longer than can be said is cut.
-[[nodiscard]] std::int64_t span_of(std::int64_t start, std::int64_t end) noexcept;
+inline constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
+
+[[nodiscard]] inline std::int64_t span_of(std::int64_t start, std::int64_t end) noexcept {
+  const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(start);
+  return end > start ? static_cast<std::int64_t>(std::min<std::uint64_t>(span, kLongest)) : 0;
+}
+
+inline void add_inside(OpenCall& around, std::int64_t duration) noexcept {
+  around.inside += std::min(duration, kLongest - around.inside);
+}
 
 class OpenCalls {
  public:
@@ -111,5 +122,31 @@ class OpenCalls {
   std::uint64_t numbers_ = 0;
   std::uint64_t beyond_ = 0;
 };
+
+inline void OpenCalls::describe(std::size_t i, Call& call) const noexcept {
+  const OpenCall& open = calls_[i];
+  call.depth = static_cast<std::uint32_t>(i);
+  call.entered = open.entered;
+  call.native = open.native;
+  call.code = open.native ? 0 : open.what;
+  call.name = open.native ? open.what : 0;
+  call.start = open.start;
+  call.generator = open.instance;
+  call.task = open.task;
+  call.number = open.number;
+  call.parent = i != 0 ? calls_[i - 1].number : 0;
+  call.count = 1;
+}
+
+inline void OpenCalls::leave(std::int64_t time, Left left, Call& call) noexcept {
+  describe(calls_.size() - 1, call);
+  const OpenCall& open = calls_.back();
+  call.left = left;
+  call.duration = span_of(open.start, time);
+  call.own = call.duration - std::min(open.inside, call.duration);
+  frames_ -= !open.native;
+  calls_.pop_back();
+  if (!calls_.empty()) add_inside(calls_.back(), call.duration);
+}
 
 }  // namespace whence::read
