@@ -16,7 +16,7 @@ define ready
 	@PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python $(PIP) install --no-build-isolation $(3) ".$(if $(2),[$(2)])"
 endef
 
-.PHONY: help demo test packages promises test-all test-others check format sanitize races fuzz bench clean
+.PHONY: help demo test checkers packages promises test-all test-others check format sanitize races fuzz bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test:  ## build whence and run every test, with the fast frame walk and without 
 	$(call ready,$(ENV),test)
 	$(BIN)/python -m pytest -q -m "not packages"
 	WHENCE_FRAMES=public $(BIN)/python -m pytest -q -m "not packaging and not packages and not native and not store"
+
+checkers:  ## install the tools and schemas that exported files are checked with, as far as they can be had
+	tools/install-format-checkers
 
 packages:  ## the suites of other packages, recorded, alone and together with other tools: some minutes
 	$(call ready,$(ENV),test)

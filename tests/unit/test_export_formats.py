@@ -12,6 +12,8 @@ from harness import exported
 from reference import call_trees
 from whence.export import export
 
+pytestmark = pytest.mark.store
+
 FUNCTIONS = [
     ("main", "/app/main.py", 1),
     ("Class.method", "/app/lib.py", 12),
