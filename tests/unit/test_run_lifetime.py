@@ -275,3 +275,18 @@ def test_a_program_that_records_itself(beside):
     assert done == (0, expected.encode(), b"")
     with whence.open(beside.recording) as recording:
         assert [span.name for span in recording.spans] == ["mine"]
+
+
+def test_a_run_within_a_run(beside):
+    code = """
+        import subprocess, sys
+        inner = [sys.executable, "-m", "whence", "run", "-q", "-o", "inner.whence"]
+        print(subprocess.run([*inner, "-c", "print('ran')"]).returncode)
+    """
+    beside.write("app.py", code)
+    alone = beside.run("-q", "-f", "-o", beside.recording, "app.py")
+    assert alone == (0, b"ran\n0\n", b"")
+    followed = beside.run("-q", "-f", "--follow", "-o", beside.recording, "app.py")
+    assert (followed.status, followed.out) == (0, b"2\n")
+    (line,) = followed.err.splitlines()
+    assert line.startswith(b"whence: already recording to ")
