@@ -11,17 +11,18 @@ namespace whence::format {
 // number of one that is gone may come back, with a record like this. It runs whenever the coroutine
 // with that number does, until another begins under the number: so whoever enters the coroutine
 // switches to the task.
-template <std::uint8_t kCode, const char* kName, const char* kCalled, Field kType>
+template <std::uint8_t kCode, const char* kName, bool kNumbered>
 struct TaskMet {
-  static constexpr Kind kKind{kCode,
-                              kName,
-                              false,
-                              {{{"time", Field::time},
-                                {"task", Field::task},
-                                {"parent", Field::task},
-                                {kCalled, kType},
-                                {"code", Field::code},
-                                {"generator", Field::generator}}}};
+  static constexpr Kind kKind{
+      kCode,
+      kName,
+      false,
+      {{{"time", Field::time},
+        {"task", Field::task},
+        {"parent", Field::task},
+        kNumbered ? FieldInfo{"number", Field::number} : FieldInfo{"name", Field::string},
+        {"code", Field::code},
+        {"generator", Field::generator}}}};
 
   static std::uint8_t* encode(std::uint8_t* out, Deltas& deltas, std::uint64_t time,
                               std::uint64_t task, std::uint64_t parent, std::uint64_t called,
@@ -37,13 +38,12 @@ struct TaskMet {
 };
 
 namespace names {
-inline constexpr char kTask[] = "task", kNumberedTask[] = "numbered_task", kNameField[] = "name",
-                      kNumberField[] = "number";
+inline constexpr char kTask[] = "task", kNumberedTask[] = "numbered_task";
 }  // namespace names
 
-using Task = TaskMet<0xC3, names::kTask, names::kNameField, Field::string>;
+using Task = TaskMet<0xC3, names::kTask, false>;
 // Its name is "Task-" and the number, as asyncio calls them unless it is told otherwise.
-using NumberedTask = TaskMet<0xC4, names::kNumberedTask, names::kNumberField, Field::number>;
+using NumberedTask = TaskMet<0xC4, names::kNumberedTask, true>;
 
 // The newest task with that number has got another name.
 struct TaskName {
