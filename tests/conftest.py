@@ -124,7 +124,9 @@ def damage(tmp_path_factory):
     native = TESTS.parent / "native"
     sources = [*native.glob("read/*.cpp"), *native.glob("format/*.cpp")]
     base = native / "base"
-    sources += [base / f"{name}.cpp" for name in ("checksum", "line_table", "system")]
+    sources += [
+        base / f"{name}.cpp" for name in ("checksum", "line_table", "system", "text")
+    ]
     flags = [f"-I{native}", "-O2", *map(str, sorted(sources))]
     if os.environ.get("WHENCE_SANITIZED"):
         flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
