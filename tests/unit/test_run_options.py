@@ -282,7 +282,8 @@ def test_every_argument_of_record_is_a_setting():
 
 def test_every_option_is_documented():
     page = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
-    rows = [row for row in page.read_text().splitlines() if row.startswith("| `-")]
+    (part,) = re.findall(r"^## `whence run`$(.*?)^## `", page.read_text(), re.M | re.S)
+    rows = [row for row in part.splitlines() if row.startswith("| `-")]
     for setting in _settings.ALL:
         (row,) = [row for row in rows if f"`{setting.option}" in row]
         assert setting.name == "follow" or f"`{setting.variable}`" in row
