@@ -71,8 +71,8 @@ def pytest_pycollect_makeitem(obj):
 def pytest_collection_modifyitems(config, items):
     """Beside another tool, leave out what hypothesis tests.
 
-    What it tries goes by addresses too: with no whence about, one run in 24 had
-    another count of a function of attrs. Runs alone have these tests.
+    What it tries need not be the same in two runs: with no whence about, one run in 24
+    had another count of a function of attrs. Runs alone have these tests.
     """
     if beside_another_tool():
         tried = [item for item in items if item.get_closest_marker("hypothesis")]
