@@ -68,6 +68,16 @@ struct Counter {
   return uses_counter() ? Counter::ticks() : nanoseconds(CLOCK_MONOTONIC);
 }
 
+// What was done before this was done before the next reading, too. A processor reads its counter
+// ahead of time: while it still waits for a lock, say.
+[[gnu::always_inline]] inline void order_clock() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_lfence();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
 struct AnyClock {
   [[nodiscard]] static std::uint64_t ticks() noexcept { return base::ticks(); }
 };
@@ -91,5 +101,12 @@ ClockKind choose_clock(bool kernel_trusts_counter) noexcept;
 // between the two: a few hundred parts in a million, good enough until a recording has pairs of its
 // own.
 [[nodiscard]] std::uint64_t estimate_frequency() noexcept;
+
+// That many nanoseconds by this estimate, rounded up.
+[[nodiscard]] inline std::uint64_t ticks_in(std::uint64_t nanoseconds) noexcept {
+  if (nanoseconds == 0) return 0;
+  const double seconds = static_cast<double>(nanoseconds) / 1e9;
+  return 1 + static_cast<std::uint64_t>(seconds * static_cast<double>(estimate_frequency()));
+}
 
 }  // namespace whence::base

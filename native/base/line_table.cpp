@@ -78,8 +78,7 @@ Location read_entry(Cursor& cursor, unsigned kind, std::int32_t& line) noexcept 
 
 // Calls visit(start, end, location) for each entry until it returns false.
 template <class Visit>
-void for_each_entry(std::span<const std::uint8_t> table, std::int32_t first_line,
-                    Visit&& visit) noexcept {
+void for_each_entry(std::span<const std::uint8_t> table, std::int32_t first_line, Visit&& visit) {
   constexpr std::int64_t kCodeUnit = 2;
   Cursor cursor(table);
   std::int32_t line = first_line;
@@ -104,6 +103,14 @@ Location locate(std::span<const std::uint8_t> table, std::int32_t first_line,
     return false;
   });
   return found;
+}
+
+void detail::for_each_line(std::span<const std::uint8_t> table, std::int32_t first_line,
+                           void (*visit)(void*, std::int32_t), void* to) {
+  for_each_entry(table, first_line, [&](std::int64_t, std::int64_t, const Location& place) {
+    if (place.line != Location::kUnknown) visit(to, place.line);
+    return true;
+  });
 }
 
 std::int32_t first_at_same_place(std::span<const std::uint8_t> table, std::int32_t first_line,

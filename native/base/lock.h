@@ -18,7 +18,7 @@ namespace whence::base {
 void back_off(int round) noexcept;
 
 // A thread that holds a lock may only take one of a higher rank.
-enum class Rank : std::uint8_t { codes = 1, bytes = 2, stacks = 3, memo = 4, store = 5 };
+enum class Rank : std::uint8_t { codes = 1, bytes, modules, stacks, memo, blocks, store };
 
 class Lock {
  public:

@@ -1,12 +1,14 @@
 // more_stack.cpp: see more_stack.h.
 #include "base/more_stack.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+
+#include "base/own_stack.h"
+#include "base/stack_segment.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -77,6 +79,9 @@ whence_call_on_stack:
 extern "C" void* whence_call_on_stack(void* top, void* (*body)(void*), void* argument);
 
 namespace whence::base {
+
+constinit thread_local const StackSegment* detail::stack_segment = nullptr;
+
 namespace {
 
 constexpr std::size_t kSmallest = 256 * 1024;
@@ -105,18 +110,24 @@ struct alignas(16) MoreStack::Segment {
   }
 };
 
+// To where it was.
+struct MoreStack::Back {
+  MoreStack& stack;
+  Segment* current;
+  char* low_water;
+
+  ~Back() {
+    stack.current_ = current;
+    stack.low_water_ = low_water;
+  }
+};
+
 void MoreStack::prepare() noexcept {
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
-  void* bottom;
-  std::size_t size;
-  std::size_t guard = 0;
-  const bool found = pthread_attr_getstack(&attributes, &bottom, &size) == 0 &&
-                     pthread_attr_getguardsize(&attributes, &guard) == 0;
-  pthread_attr_destroy(&attributes);
-  if (!found || size <= guard) return;
+  const OwnStack own = own_stack();
+  if (own.end == nullptr) return;
+  const auto size = static_cast<std::size_t>(own.end - own.begin);
   size_ = std::clamp(size, kSmallest, kLargest) / page() * page();
-  low_water_ = static_cast<char*>(bottom) + guard + margin_of(std::min(size - guard, kLargest));
+  low_water_ = own.begin + margin_of(std::min(size, kLargest));
 }
 
 MoreStack::Segment* MoreStack::next_segment() noexcept {
@@ -138,8 +149,7 @@ MoreStack::Segment* MoreStack::next_segment() noexcept {
 void* MoreStack::call(Body body, void* argument) {
   Segment* segment = next_segment();
   if (segment == nullptr) return body(argument);
-  char* const low_water = low_water_;
-  Segment* const before = current_;
+  const Back back = {*this, current_, low_water_};  // also for an exception
   current_ = segment;
   low_water_ = segment->mapping() + page() + margin_of(segment->size);
 #if defined(__SANITIZE_ADDRESS__)
@@ -162,12 +172,14 @@ void* MoreStack::call(Body body, void* argument) {
   };
   __sanitizer_start_switch_fiber(&fake_stack, segment->mapping(), segment->size);
 #endif
-  void* result = whence_call_on_stack(segment, body, argument);
+  void* result;
+  {
+    const OnSegment on(segment->mapping() + page(), reinterpret_cast<char*>(segment));
+    result = whence_call_on_stack(segment, body, argument);
+  }
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #endif
-  current_ = before;
-  low_water_ = low_water;
   release_after(segment);
   return result;
 }

@@ -38,6 +38,7 @@ class MoreStack {
 
  private:
   struct Segment;
+  struct Back;
 
   [[nodiscard]] Segment* next_segment() noexcept;
   void release_after(Segment* segment) noexcept;

@@ -1,6 +1,6 @@
 // segments.h: an array that grows without moving its elements.
 //
-// Threads: readers need no lock for an index they were given; one writer at a time calls ensure().
+// Threads: any. Readers need no lock for an index that they were given.
 // Allocates: in ensure() only, by mmap.
 // Fails by: ensure() returns nullptr and the array stays as it was.
 //
@@ -34,13 +34,19 @@ class Segments {
   // The element, its segment mapped first if it is not there yet.
   [[nodiscard]] T* ensure(std::uint32_t index) noexcept {
     const Place place = locate(index);
-    T* segment = segments_[place.segment].load(std::memory_order_relaxed);
+    T* segment = segments_[place.segment].load(std::memory_order_acquire);
     if (segment == nullptr) {
       const std::size_t bytes = place.size * sizeof(T);
       segment = static_cast<T*>(map_pages(bytes));
       if (segment == nullptr) return nullptr;
-      mapped_.fetch_add(bytes, std::memory_order_relaxed);
-      segments_[place.segment].store(segment, std::memory_order_release);
+      T* there = nullptr;
+      if (segments_[place.segment].compare_exchange_strong(there, segment,
+                                                           std::memory_order_acq_rel)) {
+        mapped_.fetch_add(bytes, std::memory_order_relaxed);
+      } else {
+        unmap_pages(segment, bytes);
+        segment = there;
+      }
     }
     return segment + place.offset;
   }

@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include "cpython/frames.h"
+#include "cpython/seen_code.h"
 
 namespace whence::cpython {
 
@@ -55,6 +56,14 @@ inline FramePointer far_end(FramePointer frame) noexcept {
 #endif
 }
 
+inline void have_seen(const Frame* innermost) noexcept {
+  if constexpr (!SeenCode::kNeeded) return;
+  SeenCode seen;
+  for (const Frame* frame = shown(innermost); frame != nullptr; frame = shown(previous(frame))) {
+    seen.see(code_of(executable(frame)));
+  }
+}
+
 }  // namespace detail
 
 // Calls `call()` with the frames of this thread out of sight. No destructor puts them back: a
@@ -64,6 +73,7 @@ PyObject* call_alone(PyThreadState* state, Call&& call) {
   if constexpr (!kLayoutKnown) return call();
   const detail::FramePointer before = detail::innermost_of(state);
   const int depth = detail::depth_of(state);
+  detail::have_seen(innermost(state));
   detail::innermost_of(state) = detail::far_end(before);
   detail::room_of(state) += depth;
   PyObject* result = call();

@@ -27,8 +27,14 @@ struct FrameLayout {
   std::uint8_t generator = 1;    // inside a generator or coroutine: complete at any instruction
   std::uint8_t first_inner = 3;  // from here on: the interpreter's own frames, never shown
 
+  // For call_marks.h; 0 where that is not to be done.
+  std::size_t stack_top = 0;  // an int: how many of the places from `places` on are in use
+  std::size_t places = 0;     // locals, then the stack
+  std::size_t is_entry = 0;   // a bool: C code has called it; 0 where a frame of its own says so
+
   std::size_t generator_frame = 72;  // where the frame lies in a generator or coroutine
-  std::size_t generator_state = 67;  // a signed byte; above 0: it is over, and its frame is gone
+  std::size_t generator_state = 67;  // a signed byte
+  signed char generator_over = 1;    // from here on: it is over, and its frame is gone
 };
 
 // The layout of frames that lie in memory like `Image`, a structure with members of these names.

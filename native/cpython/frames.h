@@ -65,7 +65,8 @@ template <class T>
     return nullptr;
   }
   const auto* generator = reinterpret_cast<const char*>(object);
-  if (static_cast<signed char>(generator[kLayout.generator_state]) > 0) return nullptr;
+  const auto state = static_cast<signed char>(generator[kLayout.generator_state]);
+  if (state >= kLayout.generator_over) return nullptr;
   return reinterpret_cast<const Frame*>(generator + kLayout.generator_frame);
 }
 

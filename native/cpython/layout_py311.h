@@ -16,11 +16,15 @@ struct FrameImage {
   int stack_top;
   bool is_entry;
   char owner;
+  void* places[1];
 };
 
 inline constexpr bool kLayoutKnown = true;
 inline constexpr FrameLayout kLayout = [] {
   FrameLayout layout = layout_of<FrameImage>();
+  layout.stack_top = offsetof(FrameImage, stack_top);
+  layout.places = offsetof(FrameImage, places);
+  layout.is_entry = offsetof(FrameImage, is_entry);
   layout.generator_frame = offsetof(PyGenObject, gi_iframe);
   layout.generator_state = offsetof(PyGenObject, gi_frame_state);
   return layout;

@@ -19,10 +19,16 @@ struct FrameImage {
   int stack_top;
   std::uint16_t return_offset;
   char owner;
+  void* places[1];
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = layout_of<FrameImage>();
+inline constexpr FrameLayout kLayout = [] {
+  FrameLayout layout = layout_of<FrameImage>();
+  layout.stack_top = offsetof(FrameImage, stack_top);
+  layout.places = offsetof(FrameImage, places);
+  return layout;
+}();
 static_assert(kLayout.generator_state == offsetof(PyGenObject, gi_frame_state));
 
 inline const void* current_frame(PyThreadState* state) noexcept {

@@ -1,7 +1,7 @@
 // layout_py315.h: interpreter frames of CPython 3.15. See frame_layout.h.
 //
 // New here: every thread has a base frame without code at the far end of its chain (owner 3). The
-// code object is a tagged stack reference, as in 3.14.
+// code object is a tagged stack reference, as in 3.14. The states of generators count from 0.
 #pragma once
 
 #include <Python.h>
@@ -23,7 +23,11 @@ struct FrameImage {
 };
 
 inline constexpr bool kLayoutKnown = true;
-inline constexpr FrameLayout kLayout = layout_of<FrameImage>(3);
+inline constexpr FrameLayout kLayout = [] {
+  FrameLayout layout = layout_of<FrameImage>(3);
+  layout.generator_over = 5;
+  return layout;
+}();
 
 inline const void* current_frame(PyThreadState* state) noexcept {
   return state->current_frame;

@@ -6,6 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
+// The loader's, which compilers call for such variables. A thread that has a state has used this
+// one before: so it is there, and no lock is taken. To list libraries would take one, and whoever
+// holds that may be waiting for the GIL.
+extern "C" void* __tls_get_addr(void* index);
+
 namespace whence::cpython {
 
 namespace detail {
@@ -15,15 +20,20 @@ constinit thread_local PyThreadState* const* state_slot = nullptr;
 namespace {
 
 using Slot = PyThreadState* const;
-constexpr std::size_t kUnknown = SIZE_MAX;
 constexpr std::size_t kCandidates = 4;
 
-std::size_t slot_place = kUnknown;  // among CPython's thread-local variables. Set once
+// What the loader knows a thread-local variable by: of which library, and where among its own.
+struct Index {
+  unsigned long library = 0, place = 0;
+};
+
+Index slot_index;  // set once; of no library: it is not known
 
 // The calling thread's copies of the thread-local variables of the library that CPython is in.
 struct Variables {
   const char* begin = nullptr;
   std::size_t size = 0;
+  unsigned long library = 0;
 
   [[nodiscard]] Slot* at(std::size_t place) const noexcept {
     return reinterpret_cast<Slot*>(begin + place);
@@ -46,7 +56,7 @@ int look_at(dl_phdr_info* library, std::size_t, void* found) noexcept {
     const auto& part = library->dlpi_phdr[i];
     if (part.p_type != PT_TLS || library->dlpi_tls_data == nullptr) continue;
     *static_cast<Variables*>(found) = {static_cast<const char*>(library->dlpi_tls_data),
-                                       part.p_memsz};
+                                       part.p_memsz, library->dlpi_tls_modid};
   }
   return 1;
 }
@@ -68,7 +78,7 @@ void find_state_slot() noexcept {
     if (*all.at(place) == state && count < kCandidates) places[count++] = place;
   }
   if (count == 0) return;  // as on 3.11, where it is no thread's own
-  std::size_t cleared = 0, found = kUnknown;
+  std::size_t cleared = 0, found = 0;
   PyEval_SaveThread();
   for (std::size_t i = 0; i < count; ++i) {
     if (*static_cast<volatile Slot*>(all.at(places[i])) != nullptr) continue;
@@ -76,20 +86,22 @@ void find_state_slot() noexcept {
     ++cleared;
   }
   PyEval_RestoreThread(state);
-  if (cleared == 1 && *static_cast<volatile Slot*>(all.at(found)) == state) slot_place = found;
+  if (cleared == 1 && *static_cast<volatile Slot*>(all.at(found)) == state) {
+    slot_index = {all.library, found};
+  }
 }
 
 bool state_slot_is_known() noexcept {
-  return slot_place != kUnknown;
+  return slot_index.library != 0 || own_slot_is_known();
 }
 
 PyThreadState* detail::state_without_slot() noexcept {
   thread_local constinit bool tried = false;
   Slot state = calling_state();
-  if (tried || slot_place == kUnknown) return state;
+  if (tried || state == nullptr || slot_index.library == 0) return state;
   tried = true;
-  const Variables all = variables();
-  if (all.begin != nullptr && *all.at(slot_place) == state) state_slot = all.at(slot_place);
+  auto* slot = static_cast<Slot*>(__tls_get_addr(&slot_index));
+  if (*slot == state) state_slot = slot;
   return state;
 }
 

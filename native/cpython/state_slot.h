@@ -7,11 +7,13 @@
 // for it is a call into its library, and from there one into the loader: half the time of an event.
 // But a thread's copy of the variable stays where it is. So its place among CPython's thread-local
 // variables is looked for once: a word that holds the state, and holds nothing while the GIL is
-// given away. Each thread then remembers the address of its own copy, if that holds its state.
+// given away. Each thread then remembers the address of its own copy, if that holds its state. On
+// 3.11 the variable is no thread's own; own_slot.h is what helps there.
 #pragma once
 
 #include <Python.h>
 
+#include "cpython/own_slot.h"
 #include "cpython/thread.h"
 
 namespace whence::cpython {
@@ -26,10 +28,37 @@ namespace detail {
 [[gnu::cold, gnu::noinline]] PyThreadState* state_without_slot() noexcept;
 }  // namespace detail
 
+// The same as attached_state().
+[[nodiscard, gnu::always_inline]] inline PyThreadState* attached_state_quickly() noexcept;
+
 // The same as calling_state().
 [[nodiscard, gnu::always_inline]] inline PyThreadState* calling_state_quickly() noexcept {
   PyThreadState* const* slot = detail::state_slot;
   return slot != nullptr ? *slot : detail::state_without_slot();
+}
+
+inline PyThreadState* attached_state_quickly() noexcept {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyThreadState* state = calling_state_quickly();
+  return state != nullptr && is_main(state->interp) ? state : nullptr;
+#else
+  if (!own_slot_is_known()) return attached_state();
+  PyThreadState* state = calling_state();
+  return state != nullptr && state == own_state_in_slot() && is_main(state->interp) ? state
+                                                                                    : nullptr;
+#endif
+}
+
+// A thread that asks for something, whether it holds the GIL or not.
+struct Asker {
+  PyThreadState* state = nullptr;  // own_state()
+  bool attached = false;
+  const void* frame = nullptr;  // the native frame of the function that asked, if that matters
+};
+[[nodiscard, gnu::always_inline]] inline Asker asker() noexcept {
+  PyThreadState* state = attached_state_quickly();
+  const bool attached = state != nullptr;
+  return {attached ? state : own_state(), attached, __builtin_frame_address(0)};
 }
 
 }  // namespace whence::cpython

@@ -7,12 +7,11 @@
 // existed.
 #include "cpython/thread.h"
 
-#include <atomic>
-
 namespace whence::cpython {
-namespace {
 
-std::atomic<PyInterpreterState*> main_interpreter = nullptr;
+constinit std::atomic<PyInterpreterState*> detail::main_interpreter = nullptr;
+
+namespace {
 
 bool is_own(PyThreadState* state) noexcept {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -22,17 +21,30 @@ bool is_own(PyThreadState* state) noexcept {
 #endif
 }
 
+// States of threads that are not attached are freed soon after that has been said.
+bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 }  // namespace
 
 void remember_main_interpreter() noexcept {
-  main_interpreter.store(PyInterpreterState_Main(), std::memory_order_relaxed);
+  detail::main_interpreter.store(PyInterpreterState_Main(), std::memory_order_relaxed);
+}
+
+PyThreadState* own_state() noexcept {
+  if (is_finalizing()) return nullptr;
+  PyThreadState* state = PyGILState_GetThisThreadState();
+  return state != nullptr && is_main(state->interp) ? state : nullptr;
 }
 
 PyThreadState* attached_state() noexcept {
   PyThreadState* state = calling_state();
-  if (!is_own(state)) return nullptr;
-  if (state->interp != main_interpreter.load(std::memory_order_relaxed)) return nullptr;
-  return state;
+  return is_own(state) && is_main(state->interp) ? state : nullptr;
 }
 
 }  // namespace whence::cpython

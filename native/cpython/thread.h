@@ -7,20 +7,34 @@
 
 #include <Python.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "cpython/frames.h"
 
 namespace whence::cpython {
 
+namespace detail {
+extern std::atomic<PyInterpreterState*> main_interpreter;
+}
+
 // Remembers the main interpreter, the only one whose frames are read. Called when the module is
 // loaded.
 void remember_main_interpreter() noexcept;
 
+[[nodiscard]] inline bool is_main(const PyInterpreterState* interpreter) noexcept {
+  return interpreter == detail::main_interpreter.load(std::memory_order_relaxed);
+}
+
 // This thread's state if it is attached to the main interpreter right now, else nullptr.
 [[nodiscard]] PyThreadState* attached_state() noexcept;
 
-// The same for a caller that Python itself has called, and that therefore is attached.
+// This thread's state of the main interpreter whether it is attached or not: with it, its frames,
+// which stand still while it is not. Not while the interpreter ends.
+[[nodiscard]] PyThreadState* own_state() noexcept;
+
+// The same as attached_state() for a caller that Python itself has called, and that therefore is
+// attached.
 [[nodiscard]] inline PyThreadState* calling_state() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
   return PyThreadState_GetUnchecked();

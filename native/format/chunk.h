@@ -21,7 +21,8 @@ namespace whence::format {
 
 enum class ChunkState : std::uint32_t { free = 0, open = 1, sealed = 2 };
 enum class ChunkClass : std::uint32_t { events = 1, metadata = 2 };
-enum class Coding : std::uint32_t { plain = 0, zstd = 1 };
+// The last is zstd of what recode() makes of the payload; see recent_addresses.h.
+enum class Coding : std::uint32_t { plain = 0, zstd = 1, recoded_zstd = 2 };
 
 inline constexpr std::uint32_t kChunkMagic = 0x4B484357;  // "WCHK"
 
@@ -54,7 +55,8 @@ struct ChunkHeader {
   std::uint32_t stored;            // bytes that follow this header, in the compact layout
   Coding coding;                   // of those
   std::uint32_t payload_checksum;  // of the payload as it was written, not as it is stored
-  std::array<std::uint8_t, 24> reserved_too;
+  std::uint32_t recoded;           // bytes that are packed, if the payload was recoded; else 0
+  std::array<std::uint8_t, 20> reserved_too;
   std::uint32_t closing_checksum;  // of everything from `committed` on, once sealed
 };
 

@@ -1,11 +1,14 @@
 // decode.cpp: see decode.h.
 #include "format/decode.h"
 
+#include <bit>
+
 #include "base/varint.h"
 #include "format/encode.h"
 #include "format/kinds.h"
 #include "format/records/span.h"
 #include "format/records/thread.h"
+#include "format/records/thread_tags.h"
 
 namespace whence::format {
 
@@ -79,9 +82,11 @@ void Decoder::resolve(Record& record, std::size_t count) noexcept {
       case Field::span:
         value = deltas_.span + static_cast<std::uint64_t>(base::unzigzag(value));
         break;
-      case Field::address: value = relative(deltas_.address, value); break;
+      case Field::address: value = std::rotl(relative(deltas_.address, value), kAddressTurn); break;
+      case Field::near_stack: value = relative(deltas_.stack, value); break;
       case Field::generator: value = relative(deltas_.generator, value); break;
       case Field::task: value = relative(deltas_.task, value); break;
+      case Field::thread: value += value != 0 ? thread_base_ : 0; break;
       case Field::real: value = __builtin_bswap64(value); break;
       default: break;
     }
@@ -93,7 +98,10 @@ void Decoder::take_over(const Record& record) noexcept {
     deltas_.span = record.values[1];
   } else if (record.code == Owner::kKind.code) {
     thread_ = static_cast<std::uint32_t>(record.values[1]);
-    deltas_.span = deltas_.address = deltas_.generator = deltas_.task = 0;
+    tags_ = 0;
+    deltas_.start_over();
+  } else if (record.code == ThreadTags::kKind.code) {
+    tags_ = record.values[1];
   }
 }
 

@@ -28,15 +28,18 @@ enum class Step { record, end, damaged };
 
 class Decoder {
  public:
-  Decoder(std::span<const std::uint8_t> payload, std::uint32_t thread,
-          std::uint64_t start_ticks) noexcept
-      : next_(payload.data()), end_(next_ + payload.size()), thread_(thread) {
+  // `thread_base` is added to every thread that a record names, and is in `thread` already.
+  Decoder(std::span<const std::uint8_t> payload, std::uint32_t thread, std::uint64_t start_ticks,
+          std::uint32_t thread_base = 0) noexcept
+      : next_(payload.data()),
+        end_(next_ + payload.size()),
+        thread_(thread),
+        thread_base_(thread_base) {
     deltas_.time = start_ticks;
   }
 
   // Most records are plain and short: those are read here.
   [[nodiscard, gnu::always_inline]] Step next(Record& record) noexcept {
-    constexpr std::ptrdiff_t kEnough = 32;  // for a kind and numbers of up to three bytes
     if (end_ - next_ < kEnough) [[unlikely]]
       return next_slowly(record);
     const KindInfo& info = kKinds[*next_];
@@ -44,19 +47,8 @@ class Decoder {
     const std::uint8_t* in = next_ + 1;
     const unsigned shape = shape_of(*next_);
     for (unsigned i = 0; i < shape; ++i) {
-      std::uint64_t value = in[0];
-      if (value < 0x80) {
-        in += 1;
-      } else if (in[1] < 0x80) {
-        value = (value & 0x7F) | std::uint64_t{in[1]} << 7;
-        in += 2;
-      } else if (in[2] < 0x80) {
-        value = (value & 0x7F) | std::uint64_t{in[1] & 0x7Fu} << 7 | std::uint64_t{in[2]} << 14;
-        in += 3;
-      } else {
-        return next_slowly(record);
-      }
-      record.values[i] = value;
+      in = get_short(in, record.values[i]);
+      if (in == nullptr) return next_slowly(record);
     }
     record.code = *next_;
     record.kind = info.kind;
@@ -66,11 +58,49 @@ class Decoder {
     next_ = in;
     return Step::record;
   }
+
+  // For readers that know what comes most often and want no more of it than its numbers: what kind
+  // the next record is of (0: too near to the end to look), its numbers as they are written, the
+  // first of which is a time, and that it is taken. Only for kinds that are plain.
+  [[nodiscard]] std::uint8_t peek() const noexcept {
+    return end_ - next_ >= kEnough ? *next_ : std::uint8_t{0};
+  }
+  // Where the record ends; nullptr: a number is too long for this.
+  template <std::size_t kFields>
+  [[nodiscard, gnu::always_inline]] const std::uint8_t* glance(
+      std::array<std::uint64_t, kFields>& values) const noexcept {
+    const std::uint8_t* in = next_ + 1;
+    for (std::uint64_t& value : values) {
+      in = get_short(in, value);
+      if (in == nullptr) return nullptr;
+    }
+    values[0] += deltas_.time;
+    return in;
+  }
+  void pass(const std::uint8_t* end, std::uint64_t time) noexcept {
+    next_ = end;
+    deltas_.time = time;
+  }
+
   // Where the next record begins; after `damaged`, where the bad one does.
   [[nodiscard]] const std::uint8_t* position() const noexcept { return next_; }
   [[nodiscard]] std::uint32_t thread() const noexcept { return thread_; }
+  // What the thread has said about the record read last: a string; 0: nothing.
+  [[nodiscard]] std::uint64_t tags() const noexcept { return tags_; }
 
  private:
+  static constexpr std::ptrdiff_t kEnough = 32;  // for a kind and numbers of up to three bytes
+
+  // A number of up to three bytes; nullptr: it is longer.
+  [[nodiscard, gnu::always_inline]] static const std::uint8_t* get_short(
+      const std::uint8_t* in, std::uint64_t& value) noexcept {
+    value = in[0];
+    if (value < 0x80) return in + 1;
+    value = (value & 0x7F) | std::uint64_t{in[1] & 0x7Fu} << 7;
+    if (in[1] < 0x80) return in + 2;
+    value |= std::uint64_t{in[2]} << 14;
+    return in[2] < 0x80 ? in + 3 : nullptr;
+  }
   [[nodiscard]] Step next_slowly(Record& record) noexcept;
   [[nodiscard]] const std::uint8_t* read_body(const std::uint8_t* in, Record& record,
                                               std::size_t& count) noexcept;
@@ -81,7 +111,8 @@ class Decoder {
 
   const std::uint8_t* next_;
   const std::uint8_t* end_;
-  std::uint32_t thread_;
+  std::uint32_t thread_, thread_base_;
+  std::uint64_t tags_ = 0;
   Deltas deltas_;
 };
 

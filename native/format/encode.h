@@ -16,6 +16,8 @@ namespace whence::format {
 
 using base::put_varint;
 
+inline constexpr int kAddressTurn = 4;
+
 // A clock that goes back (it should not) stands still instead.
 [[gnu::always_inline]] inline std::uint8_t* put_time(std::uint8_t* out, Deltas& deltas,
                                                      std::uint64_t time) noexcept {
@@ -31,8 +33,9 @@ using base::put_varint;
 
 [[gnu::always_inline]] inline std::uint8_t* put_address(std::uint8_t* out, Deltas& deltas,
                                                         std::uint64_t address) noexcept {
-  const auto delta = static_cast<std::int64_t>(address - deltas.address);
-  deltas.address = address;
+  const std::uint64_t turned = std::rotr(address, kAddressTurn);
+  const auto delta = static_cast<std::int64_t>(turned - deltas.address);
+  deltas.address = turned;
   return put_varint(out, base::zigzag(delta));
 }
 
@@ -40,6 +43,13 @@ using base::put_varint;
                                                           std::uint64_t generator) noexcept {
   const auto delta = static_cast<std::int64_t>(generator - deltas.generator);
   deltas.generator = generator;
+  return put_varint(out, base::zigzag(delta));
+}
+
+[[gnu::always_inline]] inline std::uint8_t* put_near_stack(std::uint8_t* out, Deltas& deltas,
+                                                           std::uint64_t stack) noexcept {
+  const auto delta = static_cast<std::int64_t>(stack - deltas.stack);
+  deltas.stack = stack;
   return put_varint(out, base::zigzag(delta));
 }
 

@@ -16,17 +16,18 @@
 namespace whence::format {
 
 enum class Field : std::uint8_t {
-  number,     // as it is
-  signed_,    // zigzag
-  real,       // the bits of a double, bytes reversed: round values are short
-  time,       // ticks since the record before it in the chunk, or since the chunk's start
-  duration,   // ticks
-  span,       // zigzag, relative to the span begun last in the chunk
-  address,    // zigzag, relative to the address before it in the chunk
-  generator,  // zigzag, relative to the generator before it in the chunk
-  string,     // the number of a string; 0: none, or lost
-  code,       // the number of a code entry
-  stack,      // the number of a stack
+  number,      // as it is
+  signed_,     // zigzag
+  real,        // the bits of a double, bytes reversed: round values are short
+  time,        // ticks since the record before it in the chunk, or since the chunk's start
+  duration,    // ticks
+  span,        // zigzag, relative to the span begun last in the chunk
+  address,     // its low four bits on top, as most are 0; zigzag, relative to the one before it
+  generator,   // zigzag, relative to the generator before it in the chunk
+  string,      // the number of a string; 0: none, or lost
+  code,        // the number of a code entry
+  stack,       // the number of a stack
+  near_stack,  // the same; zigzag, relative to the near_stack before it in the chunk
   thread,
   task,  // zigzag, relative to the task before it in the chunk
   reason,
@@ -65,6 +66,10 @@ struct Deltas {
   std::uint64_t span = 0;
   std::uint64_t address = 0;
   std::uint64_t task = 0;
+  std::uint64_t stack = 0;
+
+  // Another thread goes on: nothing of what this one has told holds, but the time.
+  constexpr void start_over() noexcept { *this = {.time = time}; }
 };
 
 // The longest record without a body: a kind byte and six varints of ten bytes, rounded up.

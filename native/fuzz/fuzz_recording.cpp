@@ -11,10 +11,18 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "format/recent_addresses.h"
 #include "read/call_tree.h"
 #include "read/calls.h"
+#include "read/largest_blocks.h"
 #include "read/lines.h"
+#include "read/memory_failures.h"
+#include "read/memory_groups.h"
+#include "read/memory_history.h"
+#include "read/memory_taken.h"
+#include "read/memory_usage.h"
 #include "read/names.h"
+#include "read/newest_events.h"
 #include "read/rewrite.h"
 #include "read/spans.h"
 #include "read/timeline.h"
@@ -25,7 +33,12 @@ namespace {
 using namespace whence;
 
 // Stands for zstd: every byte stands for itself as often as the first one says.
-read::Unpacked unpack(void*, std::span<const std::uint8_t> packed, std::span<std::uint8_t> out) {
+read::Unpacked unpack(void*, std::span<const std::uint8_t> packed, std::span<std::uint8_t> out,
+                      std::size_t* part) {
+  if (part != nullptr) {
+    *part = std::min(out.size(), (packed.size() + 1) / 2);
+    out = out.first(*part);
+  }
   if (packed.empty()) return read::Unpacked::bad;
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = packed[1 + i / (packed[0] + 1u) < packed.size() ? 1 + i / (packed[0] + 1u) : 0];
@@ -100,6 +113,56 @@ void read_calls(const read::Source& source, const read::Names& names,
   expect(calls.unmatched() == again.unmatched() && calls.left_out() == again.left_out());
 }
 
+void answer(read::MemoryQuery& query) {
+  read::Next next;
+  while ((next = query.advance()) == read::Next::record) continue;
+  expect(next == read::Next::end);
+}
+
+// What is in use at the peak adds up to it, and what is at the end is where usage has got to.
+void read_memory(const read::Source& source, const read::Timeline& timeline, read::Slice slice) {
+  read::PeakOfMemory peak(source, timeline, slice);
+  answer(peak);
+  read::LiveGroups::Wanted wanted;
+  read::LiveGroups last(source, timeline, slice, wanted);
+  read::MemoryUsage usage(source, timeline, slice, timeline.at(read::last_ticks(source)), 7);
+  read::Churn churn(source, timeline, slice, ~std::uint64_t{0});
+  read::MemoryHistory history(source, timeline, slice, 0x7FFF00001000, std::nullopt);
+  read::MemoryFailures failures(source, timeline, slice);
+  for (read::MemoryQuery* query :
+       std::initializer_list<read::MemoryQuery*>{&last, &usage, &churn, &history, &failures}) {
+    answer(*query);
+    expect(query->replay().left_out() == peak.replay().left_out());
+  }
+  const auto bytes_of = [](const std::vector<read::MemoryGroup>& groups) {
+    std::uint64_t sum = 0;
+    for (const read::MemoryGroup& group : groups) sum += group.bytes;
+    return sum;
+  };
+  expect(bytes_of(peak.groups()) == peak.bytes());
+  expect(usage.points().size() <= 8 && usage.resident().size() <= 7);
+  std::uint64_t most = 0;
+  for (const read::UsagePoint& point : usage.points()) most = std::max(most, point.bytes);
+  expect(most == peak.bytes());
+  if (!usage.points().empty()) expect(usage.points().back().bytes == bytes_of(last.groups()));
+
+  // The largest of what is in use and the others are all of it; what was taken is among the events.
+  using Which = read::LargestBlocks::Which;
+  read::LargestBlocks largest(source, timeline, slice, Which::in_use, 3);
+  read::LargestBlocks begun(source, timeline, slice, Which::taken, 0);
+  read::NewestEvents newest(source, timeline, slice, 3);
+  read::TakenGroups taken(source, timeline, slice);
+  for (read::MemoryQuery* query :
+       std::initializer_list<read::MemoryQuery*>{&largest, &begun, &newest, &taken}) {
+    answer(*query);
+  }
+  std::uint64_t in_use = largest.bytes_left_out();
+  for (const read::BlockRow& block : largest.blocks()) in_use += block.size;
+  expect(in_use == bytes_of(last.groups()));
+  expect(largest.blocks().size() <= 3 && newest.events().size() <= 3);
+  expect(begun.bytes_left_out() == bytes_of(taken.groups()));
+}
+
 void read_everything(std::span<const std::uint8_t> bytes) {
   read::Source source(read::Input::of_memory(bytes), {unpack, nullptr});
   if (source.open() != read::Opened::good) return;
@@ -122,6 +185,10 @@ void read_everything(std::span<const std::uint8_t> bytes) {
   while (spans.next(span) == read::Next::record) ++count;
   expect(count <= records);
   read_calls(source, names, timeline);
+  read_memory(source, timeline, {});
+  read::Slice later;
+  later.from = timeline.at(read::last_ticks(source)) / 2;
+  read_memory(source, timeline, later);
   const read::Totals totals = read::count(source);
   expect(totals.records == records && totals.recorded >= events);
   static const int sink = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -150,8 +217,13 @@ std::size_t correct_chunk(std::vector<std::uint8_t>& bytes, std::size_t offset,
   if (plain && size <= bytes.size() - payload) {
     chunk.payload_checksum = base::checksum(bytes.data() + payload, size);
   } else if (size <= file.chunk_size && chunk.stored <= bytes.size() - payload) {
-    std::vector<std::uint8_t> out(size);
-    static_cast<void>(unpack(nullptr, {bytes.data() + payload, chunk.stored}, out));
+    const bool recoded = chunk.coding == format::Coding::recoded_zstd;
+    std::vector<std::uint8_t> out(recoded ? std::min(chunk.recoded, file.chunk_size) : size);
+    static_cast<void>(unpack(nullptr, {bytes.data() + payload, chunk.stored}, out, nullptr));
+    if (recoded) {
+      std::vector<std::uint8_t> restored(size);
+      if (format::restore(out, restored)) out = std::move(restored);
+    }
     chunk.payload_checksum = base::checksum(out.data(), out.size());
   }
   format::seal_opening(chunk);

@@ -22,6 +22,26 @@
  * They need no GIL either, take no lock of yours, never block and never fail: an event that cannot
  * be kept is counted in the recording. A thread is met at its first event.
  *
+ * An allocator, or a pool of memory on a device, reports what it does in a domain of its own:
+ *
+ *     static whence_domain gpu;                       // once: a number for the name
+ *     gpu = whence->domain("cuda:0", 6);
+ *     whence->allocated(gpu, address, size);          // when it has handed a block out
+ *     whence->freed(gpu, address);                    // before anybody else can have it
+ *
+ * That is recorded while memory is, record(memory=True), with the stack of the caller, if it is
+ * attached to the interpreter. It may be called with the allocator's own lock held: whence takes
+ * neither that nor the GIL; but not by one that malloc() is made of, since the first event of a
+ * thread, or of a function, allocates. A block that moves is freed and allocated. An allocator that
+ * Python's own allocators call tells nothing while they do: only the outermost one counts.
+ *
+ * A backend that runs what a compiler made tells of its work, with the handle (whence.handles) that
+ * the compiler gave to what was run:
+ *
+ *     static whence_backend jit;                      // once: a number for the name
+ *     jit = whence->backend("jit", 3, NULL);
+ *     whence->handle_event(jit, handle, start, end, name);  // clock_gettime(CLOCK_MONOTONIC)
+ *
  * Compile with -I$(python -c 'import whence; print(whence.get_include())'). Works from C and C++.
  */
 #ifndef WHENCE_H
@@ -34,19 +54,24 @@
 extern "C" {
 #endif
 
-typedef uint32_t whence_stack; /* 0 is the empty stack; equal numbers are equal stacks */
-typedef uint32_t whence_name;  /* 0 is no name; stays valid as long as the process */
+typedef uint32_t whence_stack;  /* 0 is the empty stack; equal numbers are equal stacks */
+typedef uint32_t whence_name;   /* 0 is no name; stays valid as long as the process */
+typedef uint32_t whence_domain; /* 0 is none: nothing is told; stays valid as long as the process */
+
+typedef uint32_t whence_backend; /* 0 is none; stays valid as long as the process */
 
 /* A span under way. Its content is whence's own; zero bytes are a span that was not begun. */
 typedef struct whence_span {
   uint64_t own[5];
 } whence_span;
 
-#define WHENCE_API_VERSION 2u
+#define WHENCE_API_VERSION 4u
 #define WHENCE_CAPSULE "whence._core._c_api"
 
 #define WHENCE_PYTHON 1u /* what to capture: the Python frames */
+#define WHENCE_NATIVE 2u /* the native frames, also of a thread that Python does not know */
 #define WHENCE_NO_LIMIT UINT32_MAX
+#define WHENCE_NOT_KNOWN UINT64_MAX /* how much memory there is */
 
 typedef struct whence_api {
   uint32_t version; /* WHENCE_API_VERSION of the library; members are only ever added at the end */
@@ -81,6 +106,35 @@ typedef struct whence_api {
 
   /* Names this thread in the recording. */
   void (*name_thread)(whence_name name);
+
+  /* Since version 3. The domain with this name, UTF-8, `size` bytes; the same name is the same
+   * domain. 0 for lack of memory, and for more than 1,024 names. Takes a lock of whence's for a
+   * moment. */
+  whence_domain (*domain)(const char* name, size_t size);
+
+  /* A block was handed out, and is given back. Addresses are the domain's own: the same one in two
+   * domains is two blocks. */
+  void (*allocated)(whence_domain domain, uint64_t address, uint64_t size);
+  void (*freed)(whence_domain domain, uint64_t address);
+
+  /* The memory that the allocator itself has taken, to cut blocks out of it. */
+  void (*segment_allocated)(whence_domain domain, uint64_t address, uint64_t size);
+  void (*segment_freed)(whence_domain domain, uint64_t address);
+
+  /* Somebody asked for so many bytes in vain. `available` is what there was, or
+   * WHENCE_NOT_KNOWN. */
+  void (*out_of_memory)(whence_domain domain, uint64_t requested, uint64_t available);
+
+  /* Since version 4. A backend by its name, UTF-8, `size` bytes, and the namespace that its handles
+   * are of: 32 hexadecimal digits, or NULL if there is no other in this process. 0 for lack of
+   * memory, and for what is no namespace. Takes a lock of whence's for a moment. */
+  whence_backend (*backend)(const char* name, size_t size, const char* name_space);
+
+  /* What this handle stands for has been run, from `start` to `end`, in nanoseconds of
+   * CLOCK_MONOTONIC; `name` is what it is called. Tell it on the thread that ran it, when it has
+   * ended: it is shown inside what that thread is doing. */
+  void (*handle_event)(whence_backend backend, int64_t handle, uint64_t start, uint64_t end,
+                       whence_name name);
 } whence_api;
 
 static inline const whence_api* whence_import(void) {

@@ -1,6 +1,10 @@
 // c_api.cpp: see c_api.h.
 #include "module/c_api.h"
 
+#include <new>
+#include <string>
+#include <string_view>
+
 #include "base/byte_pool.h"
 #include "cpython/ref.h"
 #include "cpython/thread.h"
@@ -9,16 +13,22 @@
 #include "probes/counter.h"
 #include "probes/gc.h"
 #include "probes/mark.h"
+#include "probes/pools.h"
 #include "probes/span.h"
+#include "probes/work.h"
 #include "stacks/capture.h"
 #include "stacks/store.h"
 
 namespace whence::module {
 namespace {
 
+constexpr std::size_t kLongestName = 1'000'000;
+
 whence_stack capture(uint32_t what, uint32_t skip, uint32_t limit) {
-  if ((what & WHENCE_PYTHON) == 0) return stacks::kEmpty;
-  return stacks::capture(cpython::attached_state(), skip, limit);
+  const bool python = (what & WHENCE_PYTHON) != 0, native = (what & WHENCE_NATIVE) != 0;
+  PyThreadState* state = python ? cpython::attached_state() : nullptr;
+  if (!native) return stacks::capture(state, skip, limit);
+  return stacks::capture_mixed({state, state != nullptr, nullptr}, skip, limit);
 }
 
 PyObject* stack_object(whence_stack stack) {
@@ -100,6 +110,59 @@ void name_thread(whence_name name) {
   store::store().name_thread(store::detail::this_cursor->os_id, name_in(recording, name));
 }
 
+whence_domain domain(const char* name, size_t size) {
+  if (store::store().in_wiped_child()) return 0;
+  return probes::pool_named(
+      base::names().intern(std::span(reinterpret_cast<const uint8_t*>(name), size)));
+}
+
+void allocated(whence_domain domain, uint64_t address, uint64_t size) {
+  probes::pool_allocated(domain, address, size);
+}
+
+void freed(whence_domain domain, uint64_t address) {
+  probes::pool_freed(domain, address);
+}
+
+void segment_allocated(whence_domain domain, uint64_t address, uint64_t size) {
+  probes::segment_allocated(domain, address, size);
+}
+
+void segment_freed(whence_domain domain, uint64_t address) {
+  probes::segment_freed(domain, address);
+}
+
+static_assert(WHENCE_NOT_KNOWN == probes::kNotKnown);
+
+void out_of_memory(whence_domain domain, uint64_t requested, uint64_t available) {
+  probes::pool_out_of_memory(domain, requested, available);
+}
+
+bool is_namespace(std::string_view text) noexcept {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+whence_backend backend(const char* name, size_t size, const char* name_space) try {
+  if (store::store().in_wiped_child() || size > kLongestName) return 0;
+  std::string text(name_space != nullptr ? name_space : "");
+  if (name_space != nullptr && !is_namespace(text)) return 0;
+  text += ':';
+  text.append(name, size);
+  const auto ref = base::names().intern(
+      std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  return ref != base::BytePool::kNone ? ref + 1 : 0;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+void handle_event(whence_backend backend, int64_t handle, uint64_t start, uint64_t end,
+                  whence_name name) {
+  const std::uint32_t recording = store::store().generation();
+  if (recording == 0 || backend == 0) return;
+  probes::worked(recording, name_in(recording, backend), handle, start, end,
+                 name_in(recording, name));
+}
+
 const whence_api api = {WHENCE_API_VERSION,
                         sizeof(whence_api),
                         capture,
@@ -113,7 +176,15 @@ const whence_api api = {WHENCE_API_VERSION,
                         span_end,
                         collection_begin,
                         collection_end,
-                        name_thread};
+                        name_thread,
+                        domain,
+                        allocated,
+                        freed,
+                        segment_allocated,
+                        segment_freed,
+                        out_of_memory,
+                        backend,
+                        handle_event};
 
 }  // namespace
 

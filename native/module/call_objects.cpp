@@ -7,9 +7,6 @@ namespace {
 using cpython::Ref;
 using Number = unsigned long long;
 
-constexpr const char* kEntered[] = {"call", "resume", "throw", "open"};
-constexpr const char* kLeft[] = {"return", "unwind", "yield", "gone", "unstarted", "cut"};
-
 // None for 0, which stands for none.
 Ref<> number_or_none(std::uint64_t number) noexcept {
   return number != 0 ? Ref<>(PyLong_FromUnsignedLongLong(number)) : Ref<>::borrow(Py_None);
@@ -23,36 +20,21 @@ Ref<> RecordObjects::function(std::uint64_t code) {
   return text(names_.string(entry->qualname) != nullptr ? entry->qualname : entry->name);
 }
 
-Ref<> RecordObjects::filename(std::uint64_t code) {
-  const read::CodeEntry* entry = names_.code(code);
-  return entry != nullptr ? text(entry->filename) : Ref<>::borrow(Py_None);
-}
-
-Ref<> RecordObjects::call(const read::Call& call) {
-  const read::CodeEntry* entry = call.native ? nullptr : names_.code(call.code);
-  const Ref<> name = call.native ? text(call.name) : function(call.code);
-  const Ref<> file = entry != nullptr ? text(entry->filename) : Ref<>::borrow(Py_None);
-  const Ref<> line =
-      entry != nullptr ? Ref<>(PyLong_FromLongLong(entry->first_line)) : Ref<>::borrow(Py_None);
-  const Ref<> task = number_or_none(call.task);
-  const Ref<> generator = number_or_none(call.generator);
-  const Ref<> parent = number_or_none(call.parent);
-  PyObject* entered = key(kEntered[static_cast<std::size_t>(call.entered)]);
-  PyObject* left = key(kLeft[static_cast<std::size_t>(call.left)]);
-  if (!name || !file || !line || !task || !generator || !parent || !entered || !left) return {};
-  return Ref<>(Py_BuildValue(
-      "OOOLLLIIOOOOKOK", name.get(), file.get(), line.get(), static_cast<long long>(call.start),
-      static_cast<long long>(call.duration), static_cast<long long>(call.own), call.depth,
-      call.thread, task.get(), entered, left, generator.get(), static_cast<Number>(call.number),
-      parent.get(), static_cast<Number>(call.count)));
-}
-
 Ref<> RecordObjects::exception(const read::ExceptionSeen& seen, read::Lines& lines) {
   const Ref<> type = text(seen.type);
   const Ref<> name = function(seen.code);
-  const Ref<> file = filename(seen.code);
-  const auto found = lines.line(seen.code, seen.offset);
-  const Ref<> line = found.has_value() ? Ref<>(PyLong_FromLong(*found)) : Ref<>::borrow(Py_None);
+  const read::CodeEntry* entry = names_.code(seen.code);
+  std::uint64_t filename = entry != nullptr ? entry->filename : 0;
+  std::optional<std::int64_t> place = lines.line(seen.code, seen.offset);
+  if (const auto sources = names_.line_maps().places(filename, place.value_or(-1));
+      !sources.empty()) {
+    filename = sources.front().filename;
+    place.reset();
+    if (sources.front().line >= 0) place = sources.front().line;
+  }
+  const Ref<> file = text(filename);
+  const Ref<> line =
+      place.has_value() ? Ref<>(PyLong_FromLongLong(*place)) : Ref<>::borrow(Py_None);
   PyObject* kind = key(seen.handled ? "handled" : "raised");
   if (!type || !name || !file || !line || !kind) return {};
   return Ref<>(Py_BuildValue("OOLIOOO", type.get(), kind,
@@ -63,8 +45,8 @@ Ref<> RecordObjects::exception(const read::ExceptionSeen& seen, read::Lines& lin
 Ref<> RecordObjects::function(const read::Function& function) {
   const Ref<> name = text(function.name);
   const Ref<> file = text(function.filename);
-  const bool has_line = function.filename != 0 || function.line != 0;
-  const Ref<> line = has_line ? Ref<>(PyLong_FromLongLong(function.line)) : Ref<>::borrow(Py_None);
+  const Ref<> line =
+      function.line ? Ref<>(PyLong_FromLongLong(*function.line)) : Ref<>::borrow(Py_None);
   if (!name || !file || !line) return {};
   return Ref<>(PyTuple_Pack(3, name.get(), file.get(), line.get()));
 }

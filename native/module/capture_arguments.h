@@ -17,6 +17,7 @@ struct CaptureArguments {
   std::uint32_t skip = 0;
   std::uint32_t limit = stacks::kNoLimit;
   PyObject* origin = nullptr;  // borrowed
+  bool native = false;
 };
 
 [[nodiscard]] bool read_arguments(const State& state, PyObject* const* args, Py_ssize_t nargs,

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "cpython/code.h"
+#include "module/record_objects.h"
 #include "module/stack_type.h"
 #include "stacks/json.h"
 
@@ -64,26 +65,53 @@ Ref<> FrameBatch::frames_of(PyObject* stack) {
 }
 
 Ref<> FrameBatch::live_frames(StackId id) {
-  Ref<> list(PyList_New(stacks::store().stacks.depth(id)));
-  Py_ssize_t i = 0;
+  Ref<> list(PyList_New(0));
   bool failed = !list;
   stacks::for_each_frame(id, [&](StackId step) {
-    PyObject* made = failed ? nullptr : frame(step);
+    PyObject* made = failed ? nullptr : frames_at(step);
     failed = made == nullptr;
-    if (!failed) PyList_SET_ITEM(list.get(), i++, Py_NewRef(made));
+    if (failed) return;
+    if (PyList_GET_SIZE(made) == 1) {
+      failed = PyList_Append(list.get(), PyList_GET_ITEM(made, 0)) < 0;
+    } else {
+      const Py_ssize_t end = PyList_GET_SIZE(list.get());
+      failed = PyList_SetSlice(list.get(), end, end, made) < 0;
+    }
   });
   return failed ? Ref<>() : std::move(list);
 }
 
-PyObject* FrameBatch::frame(StackId id) {
+PyObject* FrameBatch::frames_at(StackId id) {
   std::uint64_t key = ~std::uint64_t{0};
   if (!stacks::is_truncated(id)) {
     const stacks::Node& node = stacks::store().stacks.node(id);
     key = (std::uint64_t{node.code} << 32) | static_cast<std::uint32_t>(node.offset);
   }
   auto [found, is_new] = frames_.try_emplace(key);
-  if (is_new) found->second = Ref<>(make_frame(id));
+  if (is_new) found->second = Ref<>(make_frames(id));
   return found->second.get();
+}
+
+PyObject* FrameBatch::make_frames(StackId id) {
+  stacks::ResolvedFrame resolved = stacks::resolve(id);
+  std::string where;
+  if (resolved.kind == stacks::FrameKind::native) {
+    if (name_native_ != nullptr) {
+      PyObject* build_id = text(resolved.build_id);
+      PyObject* place = path(resolved.filename);
+      if (build_id == nullptr || place == nullptr) return nullptr;
+      Ref<> named(PyObject_CallFunction(name_native_, "OOI", place, build_id,
+                                        static_cast<unsigned int>(resolved.address)));
+      return named ? PySequence_List(named.get()) : nullptr;
+    }
+    where = stacks::place_name(resolved);
+    resolved.name = where;
+  }
+  const Ref<> frame(make_frame(resolved));
+  if (!frame) return nullptr;
+  PyObject* list = PyList_New(1);
+  if (list != nullptr) PyList_SET_ITEM(list, 0, Py_NewRef(frame.get()));
+  return list;
 }
 
 PyObject* FrameBatch::text(std::string_view utf8) {
@@ -95,13 +123,21 @@ PyObject* FrameBatch::text(std::string_view utf8) {
   return found->second.get();
 }
 
-PyObject* FrameBatch::make_frame(StackId id) {
-  const stacks::ResolvedFrame resolved = stacks::resolve(id);
+// As the loader has it, in any encoding; os.fsencode() gives the bytes back.
+PyObject* FrameBatch::path(std::string_view bytes) {
+  auto [found, is_new] = paths_.try_emplace(bytes);
+  if (is_new) found->second = decode_path(bytes);
+  return found->second.get();
+}
+
+PyObject* FrameBatch::make_frame(const stacks::ResolvedFrame& resolved) {
+  const bool lasts = resolved.kind != stacks::FrameKind::native;  // the text of its name
   Ref<> made(state_.frame_type->tp_alloc(state_.frame_type, kFields));
   if (!made) return nullptr;
   PyObject* fields[kFields] = {
-      Py_XNewRef(text(resolved.name)),
-      Py_XNewRef(text(resolved.filename)),
+      lasts ? Py_XNewRef(text(resolved.name))
+            : decode_path(resolved.name).release(),  // which has a part of the path
+      Py_XNewRef(lasts ? text(resolved.filename) : path(resolved.filename)),
       number(resolved.place.line),
       number(resolved.place.column),
       number(resolved.place.end_line),

@@ -19,22 +19,28 @@ namespace whence::module {
 // Resolves many stacks, each distinct frame and string once, each distinct stack into one list.
 class FrameBatch {
  public:
-  explicit FrameBatch(const State& state) noexcept : state_(state) {}
+  // `name_native(path, build id, address)` gives a list of frames for an address in a module, those
+  // of inlined functions first; without it there is one that says where it is.
+  explicit FrameBatch(const State& state, PyObject* name_native = nullptr) noexcept
+      : state_(state), name_native_(name_native) {}
 
   // A list of Frame, innermost first: the same list object for the same stack.
   [[nodiscard]] cpython::Ref<> frames_of(PyObject* stack);
 
  private:
   [[nodiscard]] cpython::Ref<> live_frames(stacks::StackId id);
-  [[nodiscard]] PyObject* frame(stacks::StackId id);    // borrowed
-  [[nodiscard]] PyObject* text(std::string_view utf8);  // borrowed
-  [[nodiscard]] PyObject* make_frame(stacks::StackId id);
+  [[nodiscard]] PyObject* frames_at(stacks::StackId id);  // borrowed: a list
+  [[nodiscard]] PyObject* text(std::string_view utf8);    // borrowed
+  [[nodiscard]] PyObject* path(std::string_view bytes);   // the same of a library
+  [[nodiscard]] PyObject* make_frame(const stacks::ResolvedFrame& resolved);
+  [[nodiscard]] PyObject* make_frames(stacks::StackId id);
 
   const State& state_;
+  PyObject* name_native_;
   std::unordered_map<std::uint64_t, cpython::Ref<>>
       lists_;  // by stack id, or by address of a detached stack
-  std::unordered_map<std::uint64_t, cpython::Ref<>> frames_;  // by code id and offset
-  std::unordered_map<std::string_view, cpython::Ref<>> texts_;
+  std::unordered_map<std::uint64_t, cpython::Ref<>> frames_;  // lists, by code id and offset
+  std::unordered_map<std::string_view, cpython::Ref<>> texts_, paths_;
 };
 
 // An int, or None for base::Location::kUnknown.

@@ -9,6 +9,7 @@
 
 #include "cpython/layout.h"
 #include "cpython/self_test.h"
+#include "cpython/state_slot.h"
 #include "cpython/thread.h"
 #include "module/capture_arguments.h"
 #include "module/frame_objects.h"
@@ -27,8 +28,11 @@ PyObject* capture(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyO
   if (nargs != 0 || names != nullptr) [[unlikely]] {
     if (!read_arguments(state, args, nargs, names, arguments)) return nullptr;
   }
-  const stacks::StackId id = stacks::capture(state.is_main ? cpython::calling_state() : nullptr,
-                                             arguments.skip, arguments.limit);
+  PyThreadState* thread = state.is_main ? cpython::calling_state() : nullptr;
+  const stacks::StackId id = arguments.native
+                                 ? stacks::capture_mixed({thread, thread != nullptr, nullptr},
+                                                         arguments.skip, arguments.limit)
+                                 : stacks::capture(thread, arguments.skip, arguments.limit);
   return new_stack(state.stack_type, id, arguments.origin);
 }
 
@@ -40,10 +44,13 @@ PyObject* stack_in(const State& state, PyObject* list, Py_ssize_t i) noexcept {
                       Py_TYPE(item)->tp_name);
 }
 
-PyObject* resolve(PyObject* module, PyObject* list) try {
+PyObject* resolve(PyObject* module, PyObject* const* args, Py_ssize_t nargs) try {
   const State& state = state_of(module);
+  if (nargs != 1 && nargs != 2) return PyErr_Format(PyExc_TypeError, "resolve() takes 1 or 2");
+  PyObject* list = args[0];
+  PyObject* name_native = nargs == 2 && args[1] != Py_None ? args[1] : nullptr;
   if (!PyList_Check(list)) return PyErr_Format(PyExc_TypeError, "resolve() takes a list");
-  FrameBatch batch(state);
+  FrameBatch batch(state, name_native);
   Ref<> result(PyList_New(0));
   for (Py_ssize_t i = 0; result && i < PyList_GET_SIZE(list); ++i) {
     PyObject* stack = stack_in(state, list, i);
@@ -141,13 +148,18 @@ PyObject* use_walk(PyObject* module, PyObject* arg) {
 }
 
 PyObject* test_layout(PyObject*, PyObject* args) {
-  Py_ssize_t executable, previous, instruction, owner;
-  if (!PyArg_ParseTuple(args, "nnnn", &executable, &previous, &instruction, &owner)) return nullptr;
+  Py_ssize_t executable, previous, instruction, owner, stack_top, places;
+  if (!PyArg_ParseTuple(args, "nnnnnn", &executable, &previous, &instruction, &owner, &stack_top,
+                        &places)) {
+    return nullptr;
+  }
   cpython::FrameLayout layout = cpython::kLayout;
   layout.executable += static_cast<std::size_t>(executable);
   layout.previous += static_cast<std::size_t>(previous);
   layout.instruction += static_cast<std::size_t>(instruction);
   layout.owner += static_cast<std::size_t>(owner);
+  layout.stack_top += static_cast<std::size_t>(stack_top);
+  layout.places += static_cast<std::size_t>(places);
   const char* failure = cpython::self_test(layout);
   return PyErr_Occurred() ? nullptr : Py_BuildValue("z", failure);
 }
@@ -163,6 +175,10 @@ PyObject* locate(PyObject*, PyObject* args) {
                        number(place.end_column));
 }
 
+PyObject* state_slot_is_known(PyObject*, PyObject*) {
+  return PyBool_FromLong(cpython::state_slot_is_known());
+}
+
 PyObject* set_stacks_cap(PyObject*, PyObject* arg) {
   const unsigned long cap = PyLong_AsUnsignedLong(arg);
   if (cap == static_cast<unsigned long>(-1) && PyErr_Occurred()) return nullptr;
@@ -175,19 +191,23 @@ PyObject* set_stacks_cap(PyObject*, PyObject* arg) {
 PyMethodDef functions[] = {
     {"capture", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(capture)),
      METH_FASTCALL | METH_KEYWORDS,
-     "capture($module, /, *, skip=0, limit=None, origin=None)\n--\n\n"
+     "capture($module, /, *, native=False, skip=0, limit=None, origin=None)\n--\n\n"
      "The current stack of this thread, as a Stack.\n\n"
      "skip leaves out that many innermost frames, limit keeps at most that many of the\n"
      "others, and origin is another Stack that travels with this one."},
-    {"resolve", resolve, METH_O, "resolve($module, stacks, /)\n--\n\n"},
+    {"resolve", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(resolve)), METH_FASTCALL,
+     "resolve($module, stacks, name_native=None, /)\n--\n\n"},
     {"to_json", to_json, METH_O, "to_json($module, stacks, /)\n--\n\n"},
     {"frames_to_json", frames_to_json, METH_O, "frames_to_json($module, frames, /)\n--\n\n"},
     {"restore", restore, METH_VARARGS, "restore($module, frames, origin, /)\n--\n\n"},
     {"statistics", statistics, METH_NOARGS, "statistics($module, /)\n--\n\n"},
     {"use_walk", use_walk, METH_O, "use_walk($module, walk, /)\n--\n\n"},
     {"test_layout", test_layout, METH_VARARGS,
-     "test_layout($module, executable, previous, instruction, owner, /)\n--\n\n"},
+     "test_layout($module, executable, previous, instruction, owner, stack_top, places, "
+     "/)\n--\n\n"},
     {"locate", locate, METH_VARARGS, "locate($module, line_table, first_line, offset, /)\n--\n\n"},
+    {"state_slot_is_known", state_slot_is_known, METH_NOARGS,
+     "state_slot_is_known($module, /)\n--\n\n"},
     {"set_stacks_cap", set_stacks_cap, METH_O, "set_stacks_cap($module, cap, /)\n--\n\n"},
     {},
 };

@@ -19,16 +19,21 @@ PyObject* as_bytes(std::span<const std::uint8_t> bytes) noexcept {
 // GIL: so nothing in these frames has a destructor that touches Python.
 
 read::Unpacked call_unpack(void* callable, std::span<const std::uint8_t> packed,
-                           std::span<std::uint8_t> out) {
+                           std::span<std::uint8_t> out, std::size_t* part) {
   PyObject* bytes = as_bytes(packed);
   if (bytes == nullptr) return read::Unpacked::abort;
-  PyObject* result = PyObject_CallFunction(static_cast<PyObject*>(callable), "On", bytes,
-                                           static_cast<Py_ssize_t>(out.size()));
+  auto* function = static_cast<PyObject*>(callable);
+  const auto most = static_cast<Py_ssize_t>(out.size());
+  PyObject* result = part == nullptr ? PyObject_CallFunction(function, "On", bytes, most)
+                                     : PyObject_CallFunction(function, "OnO", bytes, most, Py_True);
   Py_DECREF(bytes);
   if (result == nullptr) return read::Unpacked::abort;
-  const bool good =
-      PyBytes_Check(result) && static_cast<std::size_t>(PyBytes_GET_SIZE(result)) == out.size();
-  if (good && !out.empty()) std::memcpy(out.data(), PyBytes_AS_STRING(result), out.size());
+  const Py_ssize_t size = PyBytes_Check(result) ? PyBytes_GET_SIZE(result) : -1;
+  const bool good = part == nullptr ? size == most : size >= 0 && size <= most;
+  if (good && size != 0) {
+    std::memcpy(out.data(), PyBytes_AS_STRING(result), static_cast<std::size_t>(size));
+  }
+  if (good && part != nullptr) *part = static_cast<std::size_t>(size);
   Py_DECREF(result);
   return good ? read::Unpacked::good : read::Unpacked::bad;
 }

@@ -47,7 +47,8 @@ PyObject* export_with(PyObject* object, PyObject* write, PyObject* bounds, Argum
   Encoder encoder(reading->names, budget, arguments...);
   const Busy busy(as_reader(object));
   if (!encode(reader, encoder, write)) return nullptr;
-  return PyLong_FromUnsignedLongLong(reader.left_out());
+  return Py_BuildValue("KN", static_cast<unsigned long long>(reader.left_out()),
+                       time_or_none(reader.read_until()));
 }
 
 }  // namespace

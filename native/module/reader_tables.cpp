@@ -17,12 +17,6 @@ using Number = unsigned long long;
 constexpr std::uint64_t kLeastBudget = 64u << 20;
 constexpr std::uint64_t kStepsBetweenSignals = 1 << 16;
 
-bool read_time(PyObject* value, std::int64_t& time) {
-  if (value == Py_None) return true;
-  time = PyLong_AsLongLong(value);
-  return time != -1 || !PyErr_Occurred();
-}
-
 // Feeds all steps to the tree; false if it was interrupted, with Python's error set.
 bool fill(read::CallReader& reader, read::CallTree& tree) {
   read::CallStep step;
@@ -66,10 +60,20 @@ Ref<> functions(Reading& reading, const read::CallTree& tree) {
 
 }  // namespace
 
+bool read_time(PyObject* value, std::int64_t& time) {
+  if (value == Py_None) return true;
+  time = PyLong_AsLongLong(value);
+  return time != -1 || !PyErr_Occurred();
+}
+
 bool read_slice(PyObject* args, read::Slice& slice) {
-  PyObject *from = Py_None, *to = Py_None, *threads = Py_None;
-  if (!PyArg_ParseTuple(args, "|OOO", &from, &to, &threads)) return false;
+  PyObject *from = Py_None, *to = Py_None, *threads = Py_None, *deadline = Py_None;
+  if (!PyArg_ParseTuple(args, "|OOOO", &from, &to, &threads, &deadline)) return false;
   if (!read_time(from, slice.from) || !read_time(to, slice.to)) return false;
+  if (deadline != Py_None) {
+    slice.deadline = PyLong_AsUnsignedLongLong(deadline);
+    if (slice.deadline == read::kNoDeadline && PyErr_Occurred()) return false;
+  }
   if (threads == Py_None) return true;
   slice.all_threads = false;
   const Ref<> list(PySequence_Fast(threads, "threads must be a sequence of numbers"));
@@ -80,6 +84,18 @@ bool read_slice(PyObject* args, read::Slice& slice) {
     slice.threads.push_back(static_cast<std::uint32_t>(id));
   }
   return true;
+}
+
+bool warn_of_part(std::optional<std::int64_t> read_until) noexcept {
+  if (!read_until.has_value()) return true;
+  const long long milliseconds = *read_until / 1'000'000;
+  return PyErr_WarnFormat(PyExc_UserWarning, 1,
+                          "only a part of the recording was read, up to %lld.%03lld s",
+                          milliseconds / 1000, milliseconds % 1000) == 0;
+}
+
+PyObject* time_or_none(std::optional<std::int64_t> read_until) noexcept {
+  return read_until.has_value() ? PyLong_FromLongLong(*read_until) : Py_NewRef(Py_None);
 }
 
 PyObject* reader_tree(PyObject* object, PyObject* args) try {
@@ -95,13 +111,14 @@ PyObject* reader_tree(PyObject* object, PyObject* args) try {
     if (!fill(reader, tree)) return nullptr;
   }
   const auto& nodes = tree.nodes();
-  return Py_BuildValue("NNNNNNK", functions(*reading, tree).release(),
+  return Py_BuildValue("NNNNNNKN", functions(*reading, tree).release(),
                        column(nodes, &read::TreeNode::parent).release(),
                        column(nodes, &read::TreeNode::function).release(),
                        column(nodes, &read::TreeNode::calls).release(),
                        column(nodes, &read::TreeNode::total).release(),
                        column(nodes, &read::TreeNode::own).release(),
-                       static_cast<Number>(tree.left_out() + reader.left_out()));
+                       static_cast<Number>(tree.left_out() + reader.left_out()),
+                       time_or_none(reader.read_until()));
 } catch (const std::bad_alloc&) {
   return PyErr_NoMemory();
 }

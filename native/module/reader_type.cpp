@@ -20,19 +20,29 @@ namespace {
 using cpython::one_at_a_time;
 using cpython::Ref;
 
+// Where in a file a recording lies, and what is added to what it says.
+struct Place {
+  unsigned long long begin = 0, size = read::Input::kAll;
+  long long time = 0;
+  unsigned thread = 0;
+  unsigned long long task = 0, generator = 0;
+};
+
 // Opens what the arguments name; false with Python's error set.
-bool open_source(ReaderObject* self, PyObject* from) {
+bool open_source(ReaderObject* self, PyObject* from, const Place& place) {
   read::Input input = read::Input::of_memory({});
   if (PyLong_Check(from)) {
     const long file = PyLong_AsLong(from);
     if (file == -1 && PyErr_Occurred()) return false;
-    input = read::Input::of_file(static_cast<int>(file));
+    input = read::Input::of_file(static_cast<int>(file), place.begin, place.size);
   } else {
     if (PyObject_GetBuffer(from, &self->buffer, PyBUF_SIMPLE) < 0) return false;
     input = read::Input::of_memory({static_cast<const std::uint8_t*>(self->buffer.buf),
                                     static_cast<std::size_t>(self->buffer.len)});
   }
-  auto reading = std::make_unique<Reading>(read::Source(input, {call_unpack, self->unpack}));
+  const read::Shifts shifts{place.time, place.thread, place.task, place.generator};
+  auto reading =
+      std::make_unique<Reading>(read::Source(input, {call_unpack, self->unpack}, shifts));
   reading->opened = reading->source.open();
   if (reading->opened == read::Opened::good) {
     reading->timeline = read::Timeline(reading->source);
@@ -48,13 +58,17 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     PyErr_SetString(PyExc_TypeError, "Reader() takes no keyword arguments");
     return nullptr;
   }
-  if (!PyArg_ParseTuple(args, "OO:Reader", &from, &callable)) return nullptr;
+  Place place;
+  if (!PyArg_ParseTuple(args, "OO|KKLIKK:Reader", &from, &callable, &place.begin, &place.size,
+                        &place.time, &place.thread, &place.task, &place.generator)) {
+    return nullptr;
+  }
   Ref<> made(type->tp_alloc(type, 0));
   if (!made) return nullptr;
   ReaderObject* self = as_reader(made.get());
   self->unpack = Py_NewRef(callable);
   try {
-    return open_source(self, from) ? made.release() : nullptr;
+    return open_source(self, from, place) ? made.release() : nullptr;
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
@@ -126,7 +140,7 @@ PyObject* header(PyObject* object, PyObject*) try {
   const format::FileHeader& file = reading->source.header();
   const bool good = reading->opened == read::Opened::good;
   const auto duration =
-      good ? reading->timeline.at(read::last_ticks(reading->source)) : std::int64_t{0};
+      good ? reading->timeline.since_start(read::last_ticks(reading->source)) : std::int64_t{0};
   return Py_BuildValue(
       "{ss s(ii) sN sI sO sO sI sI sK sK sK sK ss ss si sK sO sL sn}", "opened",
       name_of(reading->opened), "version", int{file.major}, int{file.minor}, "file_id",
@@ -148,7 +162,9 @@ PyObject* header(PyObject* object, PyObject*) try {
 
 PyObject* threads(PyObject* object, PyObject*) try {
   Reading* reading = reading_of(object);
-  Ref<> list(reading != nullptr ? PyList_New(0) : nullptr);
+  if (reading == nullptr) return nullptr;
+  const Busy busy(as_reader(object));  // a finalizer may close it
+  Ref<> list(PyList_New(0));
   if (!list) return nullptr;
   for (const read::ThreadEntry& thread : reading->names.threads()) {
     const Ref<> name = reading->objects.text(thread.name);
@@ -168,9 +184,19 @@ PyObject* threads(PyObject* object, PyObject*) try {
   return PyErr_NoMemory();
 }
 
+PyObject* last_ids(PyObject* object, PyObject*) {
+  Reading* reading = reading_of(object);
+  if (reading == nullptr) return nullptr;
+  const auto& tasks = reading->names.tasks();
+  return Py_BuildValue("KK", static_cast<unsigned long long>(reading->names.largest_thread()),
+                       static_cast<unsigned long long>(tasks.empty() ? 0 : tasks.back().id));
+}
+
 PyObject* tasks(PyObject* object, PyObject*) try {
   Reading* reading = reading_of(object);
-  Ref<> list(reading != nullptr ? PyList_New(0) : nullptr);
+  if (reading == nullptr) return nullptr;
+  const Busy busy(as_reader(object));  // a finalizer may close it
+  Ref<> list(PyList_New(0));
   if (!list) return nullptr;
   for (const read::TaskEntry& task : reading->names.tasks()) {
     const Ref<> item = reading->objects.task(task);
@@ -179,45 +205,6 @@ PyObject* tasks(PyObject* object, PyObject*) try {
   return list.release();
 } catch (const std::bad_alloc&) {
   return PyErr_NoMemory();
-}
-
-PyObject* info(PyObject* object, PyObject* key) {
-  Reading* reading = reading_of(object);
-  if (reading == nullptr) return nullptr;
-  const char* name = PyUnicode_AsUTF8(key);
-  if (name == nullptr) return nullptr;
-  const std::string* value = reading->names.info(name);
-  return value != nullptr ? decode_text(*value).release() : Py_NewRef(Py_None);
-}
-
-bool as_id(PyObject* number, std::uint64_t& id) noexcept {
-  id = PyLong_AsUnsignedLongLong(number);
-  return id != ~std::uint64_t{0} || !PyErr_Occurred();
-}
-
-PyObject* code(PyObject* object, PyObject* number) try {
-  Reading* reading = reading_of(object);
-  std::uint64_t id;
-  if (reading == nullptr || !as_id(number, id)) return nullptr;
-  const read::CodeEntry* entry = reading->names.code(id);
-  if (entry == nullptr) Py_RETURN_NONE;
-  return Py_BuildValue("NNNL", reading->objects.text(entry->name).release(),
-                       reading->objects.text(entry->qualname).release(),
-                       reading->objects.text(entry->filename).release(),
-                       static_cast<long long>(entry->first_line));
-} catch (const std::bad_alloc&) {
-  return PyErr_NoMemory();
-}
-
-PyObject* stack(PyObject* object, PyObject* number) {
-  Reading* reading = reading_of(object);
-  std::uint64_t id;
-  if (reading == nullptr || !as_id(number, id)) return nullptr;
-  const read::StackEntry* entry = reading->names.stack(id);
-  if (entry == nullptr) Py_RETURN_NONE;
-  return Py_BuildValue("KKL", static_cast<unsigned long long>(entry->parent),
-                       static_cast<unsigned long long>(entry->code),
-                       static_cast<long long>(entry->offset));
 }
 
 Ref<> totals_dict(const Reading& reading, const read::Totals& totals) {
@@ -257,13 +244,20 @@ PyObject* rewrite(PyObject* object, PyObject* args) try {
   Reading* reading = reading_of(object);
   int file;
   PyObject* callable;
+  PyObject* symbols = nullptr;
   unsigned long long keep;
-  if (reading == nullptr || !PyArg_ParseTuple(args, "iOK:rewrite", &file, &callable, &keep)) {
+  int close = 1;
+  if (reading == nullptr || !PyArg_ParseTuple(args, "iOK|O!p:rewrite", &file, &callable, &keep,
+                                              &PyList_Type, &symbols, &close)) {
     return nullptr;
   }
+  read::SymbolChunks added;
+  if (symbols != nullptr && !take_symbols(symbols, added)) return nullptr;
   read::RewriteOptions options;
   if (callable != Py_None) options.pack = {call_pack, callable};
   options.keep = keep;
+  options.symbols = &added;
+  options.close = close != 0;
   read::Rewritten done;
   {
     const Busy busy(as_reader(object));
@@ -303,33 +297,66 @@ PyMethodDef methods[] = {
     {"header", one_at_a_time<header>, METH_NOARGS, "header($self, /)\n--\n\n"},
     {"threads", one_at_a_time<threads>, METH_NOARGS, "threads($self, /)\n--\n\n"},
     {"tasks", one_at_a_time<tasks>, METH_NOARGS, "tasks($self, /)\n--\n\n"},
-    {"info", one_at_a_time<info>, METH_O, "info($self, key, /)\n--\n\n"},
-    {"code", one_at_a_time<code>, METH_O, "code($self, number, /)\n--\n\n"},
-    {"stack", one_at_a_time<stack>, METH_O, "stack($self, number, /)\n--\n\n"},
+    {"last_ids", one_at_a_time<last_ids>, METH_NOARGS, "last_ids($self, /)\n--\n\n"},
+    {"info", one_at_a_time<reader_info>, METH_O, "info($self, key, /)\n--\n\n"},
+    {"code", one_at_a_time<reader_code>, METH_O, "code($self, number, /)\n--\n\n"},
+    {"stack", one_at_a_time<reader_stack>, METH_O, "stack($self, number, /)\n--\n\n"},
+    {"modules", one_at_a_time<reader_modules>, METH_NOARGS, "modules($self, /)\n--\n\n"},
+    {"native_frames", one_at_a_time<reader_native_frames>, METH_NOARGS,
+     "native_frames($self, /)\n--\n\n"},
+    {"symbols", one_at_a_time<reader_symbols>, METH_VARARGS,
+     "symbols($self, module, address, /)\n--\n\n"},
     {"totals", one_at_a_time<totals>, METH_NOARGS, "totals($self, /)\n--\n\n"},
     {"rewrite", one_at_a_time<rewrite>, METH_VARARGS,
-     "rewrite($self, file, pack, keep, /)\n--\n\n"},
+     "rewrite($self, file, pack, keep, symbols=[], close=True, /)\n--\n\n"},
     {"records", one_at_a_time<iterate<Yield::records>>, METH_NOARGS, "records($self, /)\n--\n\n"},
-    {"spans", one_at_a_time<iterate<Yield::spans>>, METH_NOARGS, "spans($self, /)\n--\n\n"},
-    {"counters", one_at_a_time<iterate<Yield::counters>>, METH_NOARGS,
-     "counters($self, /)\n--\n\n"},
-    {"collections", one_at_a_time<iterate<Yield::collections>>, METH_NOARGS,
-     "collections($self, /)\n--\n\n"},
-    {"calls", one_at_a_time<iterate_slice<Yield::calls>>, METH_VARARGS,
-     "calls($self, start=None, end=None, threads=None, /)\n--\n\n"},
+    {"spans", one_at_a_time<iterate_slice<Yield::spans>>, METH_VARARGS,
+     "spans($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
+    {"counters", one_at_a_time<iterate_slice<Yield::counters>>, METH_VARARGS,
+     "counters($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
+    {"handle_events", one_at_a_time<iterate_slice<Yield::work>>, METH_VARARGS,
+     "handle_events($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
+    {"handle_tables", one_at_a_time<reader_handle_tables>, METH_NOARGS,
+     "handle_tables($self, /)\n--\n\n"},
+    {"collections", one_at_a_time<iterate_slice<Yield::collections>>, METH_VARARGS,
+     "collections($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
     {"exceptions", one_at_a_time<iterate_slice<Yield::exceptions>>, METH_VARARGS,
-     "exceptions($self, start=None, end=None, threads=None, /)\n--\n\n"},
-    {"awaits", one_at_a_time<iterate<Yield::awaits>>, METH_NOARGS, "awaits($self, /)\n--\n\n"},
+     "exceptions($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
+    {"awaits", one_at_a_time<iterate_slice<Yield::awaits>>, METH_VARARGS,
+     "awaits($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
     {"tree", one_at_a_time<reader_tree>, METH_VARARGS,
-     "tree($self, start=None, end=None, threads=None, /)\n--\n\n"},
+     "tree($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
     {"batches", one_at_a_time<iterate_slice<Yield::batches>>, METH_VARARGS,
-     "batches($self, start=None, end=None, threads=None, /)\n--\n\n"},
-    {"arrow_calls", one_at_a_time<reader_arrow_calls>, METH_VARARGS,
-     "arrow_calls($self, start=None, end=None, threads=None, /)\n--\n\n"},
+     "batches($self, start=None, end=None, threads=None, deadline=None, /)\n--\n\n"},
     {"export_perfetto", one_at_a_time<reader_export_perfetto>, METH_VARARGS,
      "export_perfetto($self, write, bounds, start, first_track, first_sequence, /)\n--\n\n"},
     {"export_chrome", one_at_a_time<reader_export_chrome>, METH_VARARGS,
      "export_chrome($self, write, bounds, start, process, /)\n--\n\n"},
+    {"memory_peak", one_at_a_time<reader_memory_peak>, METH_VARARGS,
+     "memory_peak($self, bounds, /)\n--\n\n"},
+    {"memory_live", one_at_a_time<reader_memory_live>, METH_VARARGS,
+     "memory_live($self, bounds, start, end, at, /)\n--\n\n"},
+    {"memory_churn", one_at_a_time<reader_memory_churn>, METH_VARARGS,
+     "memory_churn($self, bounds, within, /)\n--\n\n"},
+    {"memory_usage", one_at_a_time<reader_memory_usage>, METH_VARARGS,
+     "memory_usage($self, bounds, intervals, /)\n--\n\n"},
+    {"memory_failures", one_at_a_time<reader_memory_failures>, METH_VARARGS,
+     "memory_failures($self, bounds, /)\n--\n\n"},
+    {"pools", one_at_a_time<reader_pools>, METH_NOARGS, "pools($self, /)\n--\n\n"},
+    {"string", one_at_a_time<reader_string>, METH_O, "string($self, number, /)\n--\n\n"},
+    {"memory_history", one_at_a_time<reader_memory_history>, METH_VARARGS,
+     "memory_history($self, bounds, address, pool, /)\n--\n\n"},
+    {"memory_starts", one_at_a_time<reader_memory_starts>, METH_NOARGS,
+     "memory_starts($self, /)\n--\n\n"},
+    {"memory_taken", one_at_a_time<reader_memory_taken>, METH_VARARGS,
+     "memory_taken($self, bounds, /)\n--\n\n"},
+    {"memory_largest", one_at_a_time<reader_memory_largest>, METH_VARARGS,
+     "memory_largest($self, bounds, in_use, most, /)\n--\n\n"},
+    {"memory_newest", one_at_a_time<reader_memory_newest>, METH_VARARGS,
+     "memory_newest($self, bounds, most, /)\n--\n\n"},
+    {"place", one_at_a_time<reader_place>, METH_VARARGS, "place($self, code, offset, /)\n--\n\n"},
+    {"sources", one_at_a_time<reader_sources>, METH_VARARGS,
+     "sources($self, code, line, /)\n--\n\n"},
     {"close", one_at_a_time<close>, METH_NOARGS, "close($self, /)\n--\n\n"},
     {},
 };

@@ -21,6 +21,7 @@ struct Reading {
   read::Names names;
   read::Timeline timeline;
   RecordObjects objects{names, timeline};
+  std::unique_ptr<read::Lines> lines;  // once somebody has asked for a place
   read::Opened opened = read::Opened::damaged;
 
   explicit Reading(const read::Source& from) : source(from) {}
@@ -44,9 +45,9 @@ struct ReaderObject {
 [[nodiscard]] PyTypeObject* make_reader_type(PyObject* module) noexcept;
 
 // reader_iterator.cpp
-enum class Yield { records, spans, counters, collections, calls, batches, exceptions, awaits };
+enum class Yield { records, spans, counters, collections, batches, exceptions, awaits, work };
 [[nodiscard]] PyTypeObject* make_reader_iterator_type(PyObject* module) noexcept;
-// The slice is for those that put calls together.
+// All heed the deadline of the slice; the rest of it is for those that put calls together.
 [[nodiscard]] PyObject* new_reader_iterator(PyTypeObject* type, PyObject* reader, Yield yield,
                                             read::Slice slice);
 

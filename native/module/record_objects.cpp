@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "format/file.h"
 #include "format/records/counter.h"
@@ -53,6 +54,11 @@ Ref<> decode_text(std::string_view text) noexcept {
   return Ref<>(PyUnicode_DecodeUTF8(text.data(), size, "replace"));
 }
 
+Ref<> decode_path(std::string_view bytes) noexcept {
+  return Ref<>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape"));
+}
+
 Ref<> counts_by_reason(std::span<const std::uint64_t, format::kReasons> counts) noexcept {
   Ref<> dict(PyDict_New());
   for (std::size_t i = 0; dict && i < counts.size(); ++i) {
@@ -75,6 +81,11 @@ Ref<> RecordObjects::text(std::uint64_t id) {
     texts_.emplace(id, Ref<>::borrow(decoded.get()));
   }
   return decoded;
+}
+
+Ref<> RecordObjects::path(std::uint64_t id) {
+  const std::string* bytes = names_.string(id);
+  return bytes != nullptr ? decode_path(*bytes) : Ref<>::borrow(Py_None);
 }
 
 PyObject* RecordObjects::key(const char* name) {
@@ -166,6 +177,27 @@ Ref<> RecordObjects::collection(const format::Record& record) {
   return Ref<>(
       Py_BuildValue("ILLKKK", record.thread, start, duration, static_cast<unsigned long long>(v[1]),
                     static_cast<unsigned long long>(v[2]), static_cast<unsigned long long>(v[3])));
+}
+
+Ref<> RecordObjects::work(const format::Record& record) {
+  const auto& v = record.values;
+  const std::string* told = names_.string(v[1]);
+  const read::Backend backend = read::split_backend(told != nullptr ? *told : std::string_view());
+  const Ref<> name_space =
+      backend.name_space.empty() ? Ref<>::borrow(Py_None) : decode_text(backend.name_space);
+  const Ref<> who = told != nullptr ? decode_text(backend.name) : Ref<>::borrow(Py_None);
+  const Ref<> name = text(v[3]);
+  if (!name_space || !who || !name) return {};
+  // A file may say any length of time.
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  const auto duration = static_cast<long long>(std::min(v[5], kMost));
+  const auto ago = static_cast<std::int64_t>(std::min(v[4], kMost / 2) + std::min(v[5], kMost / 2));
+  std::int64_t start;
+  if (__builtin_sub_overflow(timeline_.at(record.time), ago, &start)) {
+    start = std::numeric_limits<std::int64_t>::min();
+  }
+  return Ref<>(Py_BuildValue("OLOOILL", name_space.get(), static_cast<long long>(v[2]), name.get(),
+                             who.get(), record.thread, static_cast<long long>(start), duration));
 }
 
 }  // namespace whence::module

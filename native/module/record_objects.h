@@ -32,6 +32,8 @@ class RecordObjects {
 
   // The string with this number, or None.
   [[nodiscard]] cpython::Ref<> text(std::uint64_t id);
+  // The same for the path of a library.
+  [[nodiscard]] cpython::Ref<> path(std::uint64_t id);
   // (kind, thread, time, fields)
   [[nodiscard]] cpython::Ref<> record(const format::Record& record);
   // (name, thread, start, duration, tags, error, open)
@@ -40,11 +42,11 @@ class RecordObjects {
   [[nodiscard]] cpython::Ref<> counter(const format::Record& record);
   // (thread, start, duration, generation, collected, uncollectable)
   [[nodiscard]] cpython::Ref<> collection(const format::Record& record);
+  [[nodiscard]] cpython::Ref<> work(const format::Record& record);
 
   // call_objects.cpp
   // (function, filename, line, start, duration, own, depth, thread, task, entered, left, generator,
   // number, parent, count)
-  [[nodiscard]] cpython::Ref<> call(const read::Call& call);
   // (type, kind, time, thread, function, filename, line)
   [[nodiscard]] cpython::Ref<> exception(const read::ExceptionSeen& seen, read::Lines& lines);
   // (id, name, parent, function, start)
@@ -58,9 +60,8 @@ class RecordObjects {
   [[nodiscard]] cpython::Ref<> value(const format::Record& record, std::size_t field);
   [[nodiscard]] cpython::Ref<> bytes(const format::Record& record);
   [[nodiscard]] cpython::Ref<> tags(std::span<const std::uint8_t> bytes);
-  // Of a code: its qualified name, and its file; None if they are not known.
+  // Of a code: its qualified name; None if it is not known.
   [[nodiscard]] cpython::Ref<> function(std::uint64_t code);
-  [[nodiscard]] cpython::Ref<> filename(std::uint64_t code);
   [[nodiscard]] PyObject* key(const char* name);  // borrowed
 
   const read::Names& names_;
@@ -71,5 +72,7 @@ class RecordObjects {
 
 // Any bytes become a str: UTF-8 with lone surrogates, else with replacement characters.
 [[nodiscard]] cpython::Ref<> decode_text(std::string_view text) noexcept;
+// Of a file, as the system has it: os.fsencode() gives the bytes back.
+[[nodiscard]] cpython::Ref<> decode_path(std::string_view bytes) noexcept;
 
 }  // namespace whence::module

@@ -21,9 +21,12 @@ namespace {
 
 using cpython::Ref;
 
+// The path as users have it.
 PyObject* raise_os_error(int error, PyObject* path) noexcept {
+  const Ref<> text(PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(path)));
+  if (!text) return nullptr;
   errno = error;
-  return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+  return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, text.get());
 }
 
 bool has_no_nul(PyObject* path) noexcept {
@@ -93,17 +96,22 @@ PyObject* try_dump(PyObject*, PyObject* args) {
   return error == -1 ? nullptr : PyLong_FromLong(error);
 }
 
+PyObject* is_recording(PyObject*, PyObject*) {
+  return PyBool_FromLong(store::store().generation() != 0);
+}
+
 PyObject* recording_status(PyObject*, PyObject*) {
   const store::Status status = store::store().status();
   constexpr const char* kStates[] = {"idle", "on", "ended"};
   Ref<> dropped = counts_by_reason(status.dropped);
   if (!dropped) return nullptr;
   const bool ended = status.reason != format::Reason::none;
-  return Py_BuildValue(
-      "{ss sz si sK sN sK sK s(KK)}", "state", kStates[static_cast<std::size_t>(status.state)],
-      "reason", ended ? format::reason_name(status.reason) : nullptr, "error", status.error,
-      "recorded", status.recorded, "dropped", dropped.release(), "names_lost", status.names_lost,
-      "bytes", status.bytes, "start", status.start_ticks, status.start_monotonic);
+  return Py_BuildValue("{ss sz si sK sN sK sK si s(KK)}", "state",
+                       kStates[static_cast<std::size_t>(status.state)], "reason",
+                       ended ? format::reason_name(status.reason) : nullptr, "error", status.error,
+                       "recorded", status.recorded, "dropped", dropped.release(), "names_lost",
+                       status.names_lost, "bytes", status.bytes, "descriptor", status.descriptor,
+                       "start", status.start_ticks, status.start_monotonic);
 }
 
 PyObject* has_handler(PyObject*, PyObject* arg) {
@@ -151,6 +159,7 @@ PyMethodDef recorder_functions[] = {
     {"dump_recording", dump_recording, METH_VARARGS,
      "dump_recording($module, path, overwrite, /)\n--\n\n"},
     {"try_dump", try_dump, METH_VARARGS, "try_dump($module, path, overwrite, /)\n--\n\n"},
+    {"is_recording", is_recording, METH_NOARGS, "is_recording($module, /)\n--\n\n"},
     {"recording_status", recording_status, METH_NOARGS, "recording_status($module, /)\n--\n\n"},
     {"read_clocks", read_clocks, METH_NOARGS, "read_clocks($module, /)\n--\n\n"},
     {"clock", clock, METH_NOARGS, "clock($module, /)\n--\n\n"},

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cpython/alone.h"
+#include "cpython/ref.h"
 #include "cpython/thread.h"
 
 namespace whence::module {
@@ -26,6 +27,17 @@ PyObject* execute_alone(PyObject*, PyObject* args) {
                              [&] { return PyEval_EvalCode(code, names, names); });
 }
 
+PyObject* see_code(PyObject*, PyObject* codes) {
+  const cpython::Ref<> all(PySequence_Fast(codes, "see_code() takes code objects"));
+  if (!all) return nullptr;
+  cpython::SeenCode seen;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); ++i) {
+    PyObject* code = PySequence_Fast_GET_ITEM(all.get(), i);
+    if (PyCode_Check(code)) seen.see(reinterpret_cast<PyCodeObject*>(code));
+  }
+  Py_RETURN_NONE;
+}
+
 void interrupt_this_process() {
   signal(SIGINT, SIG_DFL);
   raise(SIGINT);
@@ -43,6 +55,7 @@ PyMethodDef run_functions[] = {
      METH_FASTCALL, "call_alone($module, function, /, *args)\n--\n\n"},
     {"execute_alone", execute_alone, METH_VARARGS,
      "execute_alone($module, code, names, /)\n--\n\n"},
+    {"see_code", see_code, METH_O, "see_code($module, codes, /)\n--\n\n"},
     {"end_by_interrupt", end_by_interrupt, METH_NOARGS, "end_by_interrupt($module, /)\n--\n\n"},
     {},
 };

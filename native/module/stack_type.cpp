@@ -128,6 +128,10 @@ PyObject* format(PyObject* self, PyObject*) {
 PyObject* summary(PyObject* self, PyObject*) {
   return in_words(self, "summary");
 }
+// What cannot change needs no copy, and one by its frames would not know how they were walked.
+PyObject* copy(PyObject* self, PyObject*) {
+  return Py_NewRef(self);
+}
 PyObject* reduce(PyObject* self, PyObject*) {
   return in_words(self, "reduce");
 }
@@ -148,6 +152,8 @@ PyMethodDef methods[] = {
      "traceback.format_stack()."},
     {"summary", summary, METH_NOARGS,
      "summary($self, /)\n--\n\nThe same frames as a traceback.StackSummary."},
+    {"__copy__", copy, METH_NOARGS, "__copy__($self, /)\n--\n\nThe stack itself."},
+    {"__deepcopy__", copy, METH_O, "__deepcopy__($self, memo, /)\n--\n\nThe stack itself."},
     {"__reduce__", reduce, METH_NOARGS,
      "__reduce__($self, /)\n--\n\nA pickle carries the resolved frames and the origin."},
     {},

@@ -6,6 +6,8 @@
 
 #include <Python.h>
 
+#include "module/handle_types.h"
+
 namespace whence::module {
 
 struct State {
@@ -17,8 +19,10 @@ struct State {
   PyTypeObject* frame_type;  // whence.Frame, a named tuple
   PyObject* skip;            // interned argument names
   PyObject* limit;
+  PyObject* native;
   PyObject* origin;
-  PyObject* on_long_span;   // called after a span that took long; nullptr: none is
+  PyObject* on_long_span;  // called after a span that took long; nullptr: none is
+  HandleTypes handles;
   bool is_main;             // of the main interpreter, the only one whose frames are read
   const char* walk_reason;  // why frames are walked by the public API; nullptr if they are not
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/byte_pool.h"
 #include "format/records/call.h"
@@ -51,6 +52,17 @@ base::BytePool::Ref ref_of_function(PyObject* function) noexcept {
   return ref != base::BytePool::kNone ? ref : base::names().intern(std::span(text, size));
 }
 
+// Work that ended before it was told of cannot be inside the call that tells of it, so that is not
+// recorded. It calls nothing: the next exit in this thread is its own, if it is of that frame.
+thread_local const cpython::Frame* telling = nullptr;  // from that frame
+
+bool tells_of_work(base::BytePool::Ref ref) noexcept {
+  constexpr std::string_view kTeller = "whence._core.handle_event";
+  static const base::BytePool::Ref teller = base::names().intern(
+      std::span(reinterpret_cast<const std::uint8_t*>(kTeller.data()), kTeller.size()));
+  return ref == teller && ref != base::BytePool::kNone;
+}
+
 }  // namespace
 
 bool is_c_function(PyObject* callable) noexcept {
@@ -60,12 +72,18 @@ bool is_c_function(PyObject* callable) noexcept {
 void c_called(const cpython::Frame* frame, PyObject* function) noexcept {
   if (!make_place_in(frame)) return;
   const std::uint32_t recording = CallOptions::get(detail::call_options.recording);
-  const std::uint64_t name = store::store().string(recording, ref_of_function(function));
+  const base::BytePool::Ref ref = ref_of_function(function);
+  if (tells_of_work(ref)) {
+    telling = frame;
+    return;
+  }
+  const std::uint64_t name = store::store().string(recording, ref);
   store::write<format::CCall>(recording, name);
 }
 
 void c_left(const cpython::Frame* frame, bool by_exception) noexcept {
   if (!make_place_in(frame)) return;
+  if (std::exchange(telling, nullptr) == frame) return;
   const std::uint32_t recording = CallOptions::get(detail::call_options.recording);
   if (by_exception) {
     store::write<format::CRaise>(recording);

@@ -10,6 +10,7 @@
 #include "probes/call_frames.h"
 #include "probes/calls.h"
 #include "probes/exceptions.h"
+#include "probes/thread_tags.h"
 #include "stacks/capture.h"
 
 namespace whence::probes {
@@ -67,12 +68,6 @@ bool paused = false;
 bool lost = false;               // events, since somebody has taken the source out
 std::uint32_t looking_away = 0;  // how many threads have asked for that
 
-std::uint64_t ticks_in(std::uint64_t nanoseconds) noexcept {
-  if (nanoseconds == 0) return 0;
-  const double seconds = static_cast<double>(nanoseconds) / 1e9;
-  return 1 + static_cast<std::uint64_t>(seconds * static_cast<double>(base::estimate_frequency()));
-}
-
 bool is_on() noexcept {
   return detail::call_options.epoch != CallOptions::kOff;
 }
@@ -88,7 +83,7 @@ const char* turn_on() noexcept {
   store::write_fact<format::CallsOn>();
   tell_frames_of_all(recording);
   if (++last_epoch == CallOptions::kOff) last_epoch = 1;
-  options.shortest = ticks_in(now.min_duration);
+  options.shortest = base::ticks_in(now.min_duration);
   // Folding is the slow path's: no code is known to the fast one.
   options.mark = now.min_duration != 0 ? 1 : recorded_mark(recording);
   options.max_depth = now.max_depth != 0 ? now.max_depth : CallOptions::kOff;
@@ -144,7 +139,7 @@ const char* start_calls(CallsWanted wanted, PyObject* tasks) noexcept {
   if (!stacks::frames_are_trusted()) return "unknown_layout";
   set_call_filter(std::move(wanted.filter));
   now = std::move(wanted);
-  store::store().set_on_new_chunk(tell_frames);
+  store::store().set_on_new_chunk(begin_chunk);
   forget_tasks();
   detail::on_new_thread = Source::meet_thread;
   started = true;

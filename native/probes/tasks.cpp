@@ -45,7 +45,7 @@ struct Asyncio {
   bool found = false;
   PyObject* current_task = nullptr;   // from 3.12, a function written in C
   PyObject* running_loop = nullptr;   // before, another,
-  PyObject* current_tasks = nullptr;  // and tasks by loop
+  PyObject* current_tasks = nullptr;  // and tasks by loop; from 3.14, those written in Python
   PyTypeObject* c_task = nullptr;     // either may be missing
   PyTypeObject* python_task = nullptr;
   PyObject *get_name = nullptr, *get_coroutine = nullptr, *done = nullptr;  // of c_task
@@ -128,7 +128,7 @@ bool find_asyncio() noexcept {
   const Ref<> native = module("_asyncio");
   asyncio.current_task = attribute(native.get(), "current_task");
   asyncio.running_loop = attribute(native.get(), "_get_running_loop");
-  asyncio.current_tasks = attribute(native.get(), "_current_tasks");
+  asyncio.current_tasks = attribute(tasks.get(), "_current_tasks");
   asyncio.c_task = as_type(attribute(native.get(), "Task"));
   asyncio.python_task = as_type(attribute(tasks.get(), "_PyTask"));
   auto* c_task = reinterpret_cast<PyObject*>(asyncio.c_task);
@@ -179,10 +179,11 @@ Ref<> current_task() noexcept {
   if (asyncio.current_task != nullptr) {
     Ref<> task(PyObject_CallNoArgs(asyncio.current_task));
     if (!task) PyErr_Clear();
-    return task;
+    if (task && task.get() != Py_None) return task;
   }
   if (asyncio.running_loop == nullptr || asyncio.current_tasks == nullptr) return {};
   const Ref<> loop(PyObject_CallNoArgs(asyncio.running_loop));
+  if (!loop) PyErr_Clear();
   if (!loop || loop.get() == Py_None) return {};
   return Ref<>::borrow(PyDict_GetItem(asyncio.current_tasks, loop.get()));
 }

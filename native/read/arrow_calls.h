@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "read/arrow.h"
+#include "read/arrow_arrays.h"
+#include "read/arrow_table.h"
 #include "read/call_columns.h"
 
 namespace whence::read {
@@ -15,16 +16,15 @@ namespace whence::read {
 // What the columns are called and what they hold.
 void export_call_schema(ArrowSchema& out);
 
-class ArrowCalls {
+class ArrowCalls : public ArrowTable {
  public:
   // All outlive it.
   ArrowCalls(const Source& source, const Names& names, const Timeline& timeline, Slice slice);
 
-  ArrowCalls(const ArrowCalls&) = delete;
-  ArrowCalls& operator=(const ArrowCalls&) = delete;
-
-  // The next batch. Next::end: there is none, and `out` is not touched.
-  [[nodiscard]] Next next(ArrowArray& out);
+  [[nodiscard]] Next next(ArrowArray& out) override;
+  [[nodiscard]] std::optional<std::int64_t> read_until() const noexcept override {
+    return reader_.read_until();
+  }
 
  private:
   struct Texts;  // dictionaries: the names and files of functions

@@ -2,6 +2,7 @@
 #include "read/calls.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "format/records/call.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr std::uint64_t kLeastBudget = 56u << 20;
 // Each chunk says once which frames are open; those that have not changed since are not looked at.
 constexpr std::uint64_t kLeastSteps = 1u << 20;
+constexpr std::uint64_t kLeastSites = 4u << 20;
 constexpr std::uint64_t kStepsPerByte = 8;
 constexpr std::size_t kThreadCost = 256;
 
@@ -27,10 +29,11 @@ CallReader::CallReader(const Source& source, const Names& names, const Timeline&
       names_(names),
       timeline_(timeline),
       budget_(kLeastBudget, source.input().size()),
+      work_sites_(kLeastSites, source.input().size()),
       steps_left_(std::max(kLeastSteps, source.input().size() * kStepsPerByte)),
-      cursor_(source, Select::events),
+      cursor_(source, Select::events, slice.deadline),
       paths_(names),
-      generators_(names, budget_),
+      generators_(names, budget_, source.shifts().generator),
       offs_(names.calls_off()),
       frames_(names.thread_frames()),
       slice_(std::move(slice)),
@@ -48,6 +51,11 @@ CallReader::ThreadCalls* CallReader::thread(std::uint32_t id) {
   made.id = id;
   made.next_fact = offs_.empty() ? ~std::uint64_t{0} : offs_.front();
   made.begun = from_ == 0;
+  const auto work = work_.find(id);
+  if (work != work_.end()) {
+    made.work = &work->second;
+    made.next_fact = std::min(made.next_fact, made.work->front().start);
+  }
   return &made;
 }
 
@@ -65,7 +73,7 @@ CallReader::Got CallReader::take(ThreadCalls& thread, Call& call, ExceptionSeen&
     case format::GeneratorOpen::kKind.code:
       return enter(thread, Entered::open, generators_.resume(v[2], thread.now), v[2], call);
     case format::CCall::kKind.code:
-      return enter(thread, {0, 0, v[1], 0, 0, 0, 0, 0, Entered::call, true}, call);
+      return enter(thread, {0, 0, v[1], 0, 0, 0, 0, 0, Entered::call, true, false}, call);
     case format::Return::kKind.code: return leave(thread, Left::return_, call);
     case format::Unwind::kKind.code: return leave(thread, Left::unwind, call);
     case format::Yield::kKind.code: return leave(thread, Left::yield, call);
@@ -89,7 +97,7 @@ CallReader::Got CallReader::enter(ThreadCalls& thread, Entered entered, Activati
                                   std::uint64_t generator, Call& call) {
   return enter(thread,
                {0, 0, record_.values[1], 0, generator, activation.instance, activation.task, 0,
-                entered, false},
+                entered, false, false},
                call);
 }
 
@@ -130,8 +138,17 @@ CallReader::Got CallReader::leave_native(ThreadCalls& thread, Left left, Call& c
     open.forget_one_beyond();
     return Got::nothing;
   }
-  if (open.empty() || !open.top().native) {
+  std::size_t keep = open.size();
+  for (; keep != 0 && open[keep - 1].work && steps_left_ != 0; --steps_left_) --keep;
+  if (keep == 0 || !open[keep - 1].native || open[keep - 1].work) {
     ++unmatched_;
+    return Got::nothing;
+  }
+  if (keep != open.size()) {  // work that should have ended, and then the function
+    plan_.thread = &thread;
+    plan_.keep = keep;
+    plan_.left = Left::gone;
+    pending_ = true;
     return Got::nothing;
   }
   end_top(thread, left, call);
@@ -169,11 +186,13 @@ void CallReader::see(ThreadCalls& thread, bool handled, ExceptionSeen& seen) {
 }
 
 CallReader::Got CallReader::read_on(Call& call, ExceptionSeen& seen) {
+  if (!work_read_ && !read_work()) return Got::aborted;
   if (!pending_) {
     const Next next = cursor_.next(record_);
     if (next == Next::aborted) return Got::aborted;
     if (next == Next::end) {
       all_read_ = true;
+      stop_ = cursor_.stopped_at().value_or(kNever);
       for (auto& [id, thread] : threads_) ending_.push_back(&thread);
       std::sort(ending_.begin(), ending_.end(),
                 [](const auto* a, const auto* b) { return a->id > b->id; });
@@ -197,17 +216,55 @@ CallReader::Got CallReader::read_on(Call& call, ExceptionSeen& seen) {
   return take(thread, call, seen);
 }
 
+// Nearly all records are of frames that are entered and left while nothing else is due. Those are
+// taken here as far as a call that has ended; false: the next record goes the long way round.
+bool CallReader::read_usual(Call& call) {
+  format::Decoder* const decoder = cursor_.decoder();
+  if (pending_ || plan_.thread != nullptr || current_ == nullptr || !current_->begun ||
+      decoder == nullptr || decoder->thread() != current_id_) {
+    return false;
+  }
+  ThreadCalls& thread = *current_;
+  const std::uint64_t until = std::min(to_, thread.next_fact);
+  for (;;) {
+    const std::uint8_t kind = decoder->peek();
+    if (kind == format::Call::kKind.code) {
+      std::array<std::uint64_t, 2> v;
+      const std::uint8_t* const end = decoder->glance(v);
+      const std::uint64_t now = std::max(v[0], thread.now);
+      if (end == nullptr || now >= until || !thread.open.has_room()) return false;
+      decoder->pass(end, v[0]);
+      thread.now = now;
+      thread.open.enter_frame(timeline_.at(now, stretch_), v[1]);
+    } else if (kind == format::Return::kKind.code) {
+      std::array<std::uint64_t, 1> v;
+      const std::uint8_t* const end = decoder->glance(v);
+      const std::uint64_t now = std::max(v[0], thread.now);
+      if (end == nullptr || now >= until || !thread.open.has_plain_frame()) return false;
+      decoder->pass(end, v[0]);
+      thread.now = now;
+      thread.open.leave(std::min(timeline_.at(now, stretch_), slice_.to), Left::return_, call);
+      call.thread = thread.id;
+      return true;
+    } else {
+      return false;
+    }
+  }
+}
+
 // One thing at a time: what is planned, then the next record, at last what is still open.
 CallReader::Got CallReader::step(Call& call, ExceptionSeen& seen) {
   if (telling_.thread != nullptr) return tell_open(call);
   if (plan_.thread != nullptr) return follow_plan(call);
-  if (!pending_ && all_read_) return finish(call);
+  if (!pending_ && all_read_) return finish();
   return read_on(call, seen);
 }
 
 Next CallReader::next(Call& call) {
   ExceptionSeen seen;
   for (;;) {
+    if (read_usual(call)) [[likely]]
+      return Next::record;
     switch (step(call, seen)) {
       case Got::left:
       case Got::folded: return Next::record;

@@ -6,11 +6,6 @@
 #include "read/calls.h"
 
 namespace whence::read {
-namespace {
-
-constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-
-}  // namespace
 
 void CallReader::sort_facts() {
   std::sort(offs_.begin(), offs_.end());
@@ -38,13 +33,18 @@ bool CallReader::apply_facts(ThreadCalls& thread, std::uint64_t until) {
   const auto passed = [&](std::uint64_t off) {
     return has_frames ? off <= frames_time : off < until;
   };
-  if (thread.open.empty() && thread.open.beyond() == 0) {  // nothing to cut: go on to the last
+  const bool works = thread.work != nullptr && next_work(thread) != kNever;
+  if (thread.open.empty() && thread.open.beyond() == 0 && !works) {
+    // nothing to cut: go on to the last
     const auto begin = offs_.begin() + static_cast<std::ptrdiff_t>(thread.next_off);
     const auto next = has_frames ? std::upper_bound(begin, offs_.end(), frames_time)
                                  : std::lower_bound(begin, offs_.end(), until);
     thread.next_off = static_cast<std::size_t>(next - offs_.begin());
   }
-  if (thread.next_off < offs_.size() && passed(offs_[thread.next_off])) {
+  const bool is_off = thread.next_off < offs_.size() && passed(offs_[thread.next_off]);
+  const std::uint64_t off_time = is_off ? offs_[thread.next_off] : kNever;
+  if (works && apply_work(thread, std::min({until, frames_time, off_time}))) return true;
+  if (is_off) {
     thread.now = std::max(thread.now, offs_[thread.next_off++]);
     thread.open.forget_all_beyond();
     plan_.thread = &thread;
@@ -65,6 +65,7 @@ bool CallReader::apply_facts(ThreadCalls& thread, std::uint64_t until) {
   const bool more_frames = thread.next_frames < thread.frames_end;
   thread.next_fact = std::min(thread.next_off < offs_.size() ? offs_[thread.next_off] : kNever,
                               more_frames ? frames_[thread.next_frames].time : kNever);
+  if (thread.work != nullptr) thread.next_fact = std::min(thread.next_fact, next_work(thread));
   return false;
 }
 
@@ -149,6 +150,7 @@ void CallReader::name_generator(ThreadCalls& thread, std::uint64_t level, std::u
 
 // One call of the plan: the innermost that is to end, or the next that is found open.
 CallReader::Got CallReader::follow_plan(Call& call) {
+  if (plan_.work != nullptr) return begin_work(call);
   ThreadCalls& thread = *plan_.thread;
   if (thread.open.size() > plan_.keep) {
     end_top(thread, plan_.left, call);
@@ -164,38 +166,47 @@ CallReader::Got CallReader::follow_plan(Call& call) {
   const auto known =
       node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
   const std::uint64_t code = names_.stack(node)->code;
-  return enter(thread, {0, 0, code, 0, 0, 0, 0, known, Entered::open, false}, call);
+  return enter(thread, {0, 0, code, 0, 0, 0, 0, known, Entered::open, false, false}, call);
 }
 
 // After the last record, thread by thread.
-CallReader::Got CallReader::finish(Call& call) {
+CallReader::Got CallReader::finish() {
   if (ending_.empty()) return Got::end;
   ThreadCalls& thread = *ending_.back();
-  if (thread.next_frames < thread.frames_end && !thread.over) {
-    const std::uint64_t last = frames_[thread.frames_end - 1].time;
+  if (thread.next_frames < thread.frames_end && frames_[thread.next_frames].time < stop_ &&
+      !thread.over) {
+    const std::uint64_t last = std::min(frames_[thread.frames_end - 1].time, stop_);
     if (!cross(thread, last)) static_cast<void>(apply_facts(thread, last));
     return Got::nothing;
   }
-  if (thread.open.empty() || thread.over) {
+  const bool works = thread.work != nullptr && next_work(thread) != kNever;
+  if ((thread.open.empty() && !works) || thread.over) {
     ending_.pop_back();
     return Got::nothing;
   }
   const std::uint64_t end = std::max(thread.now, end_of(thread));
   if (cross(thread, end)) return Got::nothing;
-  if (!thread.begun) {  // it ended before the slice begins
+  if (works && apply_facts(thread, end)) return Got::nothing;
+  if (!thread.begun || thread.open.empty()) {  // it ended before the slice begins, or is done
     ending_.pop_back();
     return Got::nothing;
   }
   thread.now = end;
-  end_top(thread, Left::cut, call);
-  return Got::left;
+  thread.over = true;
+  plan_.thread = &thread;
+  plan_.keep = 0;
+  plan_.left = Left::cut;
+  plan_.nodes.clear();
+  return Got::nothing;
 }
 
-// The end of whatever is still open: of recording calls, of the thread, of the recording.
+// The end of whatever is still open: of recording calls, of the thread, of the recording, or of
+// what was read of it.
 std::uint64_t CallReader::end_of(const ThreadCalls& thread) const noexcept {
   std::uint64_t end = thread.next_off < offs_.size() ? offs_[thread.next_off] : kNever;
   const ThreadEntry* entry = names_.thread(thread.id);
   if (entry != nullptr) end = std::min(end, entry->end_ticks.value_or(kNever));
+  end = std::min(end, stop_);
   if (end != kNever) return end;
   return source_.closed() ? source_.header().end_ticks : thread.now;
 }

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "format/decode.h"
 #include "read/loader.h"
+#include "read/slice.h"
 
 namespace whence::read {
 
@@ -22,8 +24,9 @@ enum class Next { record, end, aborted };
 
 class Cursor {
  public:
-  Cursor(const Source& source, Select select) noexcept
-      : source_(source), loader_(source), select_(select) {}
+  // After the deadline of a slice, no further chunk is begun.
+  Cursor(const Source& source, Select select, std::uint64_t deadline = kNoDeadline) noexcept
+      : source_(source), loader_(source), select_(select), deadline_(deadline) {}
 
   // The record is valid until the next call.
   [[nodiscard, gnu::always_inline]] Next next(format::Record& record) {
@@ -31,8 +34,16 @@ class Cursor {
       return Next::record;
     return next_chunk(record);
   }
+  // Of the chunk that is being read; nullptr: none is.
+  [[nodiscard]] format::Decoder* decoder() noexcept {
+    return decoder_.has_value() ? &*decoder_ : nullptr;
+  }
   // Counts chunks: another number, another chunk.
   [[nodiscard]] std::size_t place() const noexcept { return next_entry_; }
+  // No chunk is begun that was written from these ticks on.
+  void stop_at(std::uint64_t ticks) noexcept { stop_ticks_ = ticks; }
+  // Has a deadline ended it before the end? Then all events before these ticks were read.
+  [[nodiscard]] std::optional<std::uint64_t> stopped_at() const noexcept { return stopped_at_; }
 
  private:
   [[nodiscard]] Next next_chunk(format::Record& record);
@@ -40,6 +51,9 @@ class Cursor {
   const Source& source_;
   Loader loader_;
   Select select_;
+  std::uint64_t deadline_;
+  std::optional<std::uint64_t> stop_ticks_;
+  std::optional<std::uint64_t> stopped_at_;
   std::size_t next_entry_ = 0;
   Chunk chunk_{};
   std::optional<format::Decoder> decoder_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,9 +19,9 @@
 namespace whence::read {
 
 struct Function {
-  std::uint64_t name;      // strings; 0: not known
-  std::uint64_t filename;  // 0: written in C, or not known
-  std::int64_t line;
+  std::uint64_t name;                // strings; 0: not known
+  std::uint64_t filename;            // 0: written in C, or not known
+  std::optional<std::int64_t> line;  // none: written in C, or not known
   bool native;
 
   bool operator==(const Function&) const = default;
@@ -48,9 +49,11 @@ class Functions {
 
   [[nodiscard]] std::uint32_t find(std::uint64_t what, bool native);
   [[nodiscard]] std::uint32_t find_code(std::uint64_t code);
+  [[nodiscard]] const SourcePlace* source_of(const CodeEntry& code) noexcept;
 
   const Names& names_;
   Budget& budget_;
+  Budget decoded_{256u << 20, 0};    // bytes of line tables: a second or so
   std::vector<std::uint32_t> near_;  // of codes with small numbers, which nearly all have
   IdMap<std::uint32_t> by_code_, by_name_;
   std::unordered_map<Function, std::uint32_t, Hash> numbers_;

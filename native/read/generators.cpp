@@ -12,8 +12,8 @@ constexpr std::size_t kFirstSweep = 1 << 17;
 
 }  // namespace
 
-Generators::Generators(const Names& names, Budget& budget)
-    : budget_(budget), runs_(names.task_runs()), sweep_at_(kFirstSweep) {
+Generators::Generators(const Names& names, Budget& budget, std::uint64_t base)
+    : budget_(budget), runs_(names.task_runs()), sweep_at_(kFirstSweep), instances_(base) {
   std::sort(runs_.begin(), runs_.end(), [](const TaskRun& a, const TaskRun& b) {
     return std::tie(a.generator, a.time, a.order) < std::tie(b.generator, b.time, b.order);
   });

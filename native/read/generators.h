@@ -23,8 +23,8 @@ struct Activation {
 
 class Generators {
  public:
-  // The names and the budget outlive it.
-  Generators(const Names& names, Budget& budget);
+  // The names and the budget outlive it. Instances are numbered from `base` + 1.
+  Generators(const Names& names, Budget& budget, std::uint64_t base);
 
   // One that has not run before.
   [[nodiscard]] Activation call(std::uint64_t generator, std::uint64_t time);
@@ -51,7 +51,7 @@ class Generators {
   std::vector<TaskRun> runs_;  // by generator, then time
   IdMap<Slot> slots_;
   std::size_t sweep_at_;
-  std::uint64_t instances_ = 0;
+  std::uint64_t instances_;
 };
 
 }  // namespace whence::read

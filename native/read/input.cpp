@@ -8,12 +8,13 @@
 
 namespace whence::read {
 
-Input Input::of_file(int file) noexcept {
+Input Input::of_file(int file, std::uint64_t begin, std::uint64_t size) noexcept {
   Input input;
-  off_t size = 0;
-  if (base::system.fstat_size(file, &size) != 0 || size < 0) size = 0;
+  off_t there = 0;
+  if (base::system.fstat_size(file, &there) != 0 || there < 0) there = 0;
   input.file_ = file;
-  input.size_ = static_cast<std::uint64_t>(size);
+  input.begin_ = std::min(begin, static_cast<std::uint64_t>(there));
+  input.size_ = std::min(size, static_cast<std::uint64_t>(there) - input.begin_);
   return input;
 }
 
@@ -32,7 +33,7 @@ std::size_t Input::read(std::uint64_t offset, void* to, std::size_t size) const 
     std::memcpy(to, memory_ + offset, size);
     return size;
   }
-  const ssize_t got = base::read_all(file_, to, size, static_cast<off_t>(offset));
+  const ssize_t got = base::read_all(file_, to, size, static_cast<off_t>(begin_ + offset));
   return got < 0 ? 0 : static_cast<std::size_t>(got);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checksum.h"
+#include "format/recent_addresses.h"
 
 namespace whence::read {
 namespace {
@@ -18,7 +19,6 @@ Loaded damaged(Chunk& chunk, const char* why) noexcept {
   return Loaded::damaged;
 }
 
-constexpr const char kCutShort[] = "the file ends within a chunk";
 constexpr const char kWrongChecksum[] = "a chunk does not agree with its checksum";
 constexpr const char kWrongHeader[] = "the header of a chunk is damaged";
 
@@ -63,15 +63,59 @@ Loaded Loader::load_fixed(const Entry& entry, Chunk& chunk) {
       return Loaded::taken;
     }
   }
-  if (sealed) {
-    if (got < size) return damaged(chunk, kCutShort);
-    if (base::checksum(payload_.data(), size) != chunk.header.payload_checksum) {
-      return damaged(chunk, kWrongChecksum);
-    }
-  } else if (got < size) {
-    chunk.why = kCutShort;
+  // Nobody knows what the rest was, so there is nothing to check the beginning with.
+  if (got < size || source_.cuts_chunk(entry.offset)) chunk.why = kCutShort;
+  if (sealed && got == size &&
+      base::checksum(payload_.data(), size) != chunk.header.payload_checksum) {
+    return damaged(chunk, kWrongChecksum);
   }
   chunk.payload = {payload_.data(), std::min<std::size_t>(got, listed)};
+  return Loaded::good;
+}
+
+// What was fetched into `packed_`, as payload. Of a frame that is cut, `size` becomes how much that
+// gives.
+Unpacked Loader::unpack_into(const ChunkHeader& header, std::size_t got, std::size_t& size) {
+  const Unpack& unpack = source_.unpack();
+  if (unpack.call == nullptr) return Unpacked::bad;
+  const std::span packed(packed_.data(), got);
+  const bool is_cut = got < header.stored;
+  if (payload_.size() < size) payload_.resize(size);
+  const std::span payload(payload_.data(), size);
+  if (header.coding == format::Coding::zstd) {
+    return unpack.call(unpack.context, packed, payload, is_cut ? &size : nullptr);
+  }
+  if (header.recoded > source_.largest_payload()) return Unpacked::bad;
+  if (recoded_.size() < header.recoded) recoded_.resize(header.recoded);
+  const std::span recoded(recoded_.data(), header.recoded);
+  std::size_t part = recoded.size();
+  const Unpacked result = unpack.call(unpack.context, packed, recoded, is_cut ? &part : nullptr);
+  if (result != Unpacked::good) return result;
+  if (is_cut) {
+    size = format::restore_beginning(recoded.first(part), payload);
+    return Unpacked::good;
+  }
+  return format::restore(recoded, payload) ? Unpacked::good : Unpacked::bad;
+}
+
+Loaded Loader::load_plain(const Entry& entry, Chunk& chunk, std::uint32_t size) {
+  if (chunk.header.stored != size) return damaged(chunk, kWrongHeader);
+  const std::size_t got = fetch(payload_, entry.offset, size);
+  if (got < size) chunk.why = kCutShort;
+  chunk.payload = {payload_.data(), got};
+  return Loaded::good;
+}
+
+Loaded Loader::load_packed(const Entry& entry, Chunk& chunk, std::uint32_t size) {
+  const std::size_t got = fetch(packed_, entry.offset, chunk.header.stored);
+  if (got < chunk.header.stored) chunk.why = kCutShort;
+  std::size_t there = size;
+  switch (unpack_into(chunk.header, got, there)) {
+    case Unpacked::good: break;
+    case Unpacked::abort: return Loaded::aborted;
+    case Unpacked::bad: return damaged(chunk, "a packed chunk cannot be unpacked");
+  }
+  chunk.payload = {payload_.data(), there};
   return Loaded::good;
 }
 
@@ -81,28 +125,19 @@ Loaded Loader::load_compact(const Entry& entry, Chunk& chunk) {
   if (!format::closing_is_good(header)) return damaged(chunk, kWrongHeader);
   const std::uint32_t most = source_.largest_payload();
   if (size > most || header.stored > most) return damaged(chunk, kWrongHeader);
-  if (header.coding == format::Coding::plain) {
-    if (header.stored != size) return damaged(chunk, kWrongHeader);
-    if (fetch(payload_, entry.offset, size) < size) return damaged(chunk, kCutShort);
-  } else if (header.coding == format::Coding::zstd) {
-    if (fetch(packed_, entry.offset, header.stored) < header.stored) {
-      return damaged(chunk, kCutShort);
-    }
-    if (payload_.size() < size) payload_.resize(size);
-    const Unpack& unpack = source_.unpack();
-    const Unpacked result =
-        unpack.call == nullptr
-            ? Unpacked::bad
-            : unpack.call(unpack.context, {packed_.data(), header.stored}, {payload_.data(), size});
-    if (result == Unpacked::abort) return Loaded::aborted;
-    if (result == Unpacked::bad) return damaged(chunk, "a packed chunk cannot be unpacked");
-  } else {
-    return damaged(chunk, "a chunk is packed in a way that is not known");
+  Loaded loaded;
+  switch (header.coding) {
+    case format::Coding::plain: loaded = load_plain(entry, chunk, size); break;
+    case format::Coding::zstd:
+    case format::Coding::recoded_zstd: loaded = load_packed(entry, chunk, size); break;
+    default: return damaged(chunk, "a chunk is packed in a way that is not known");
   }
-  if (base::checksum(payload_.data(), size) != header.payload_checksum) {
+  if (loaded != Loaded::good) return loaded;
+  // Of a chunk that is cut, nobody knows what the rest was: there is nothing to check it with.
+  const bool whole = chunk.payload.size() == size;
+  if (whole && base::checksum(payload_.data(), size) != header.payload_checksum) {
     return damaged(chunk, kWrongChecksum);
   }
-  chunk.payload = {payload_.data(), size};
   return Loaded::good;
 }
 

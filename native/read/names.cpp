@@ -6,7 +6,11 @@
 
 #include "format/records/code.h"
 #include "format/records/frames.h"
+#include "format/records/handle.h"
 #include "format/records/info.h"
+#include "format/records/line_map.h"
+#include "format/records/native.h"
+#include "format/records/pool.h"
 #include "format/records/string.h"
 #include "format/records/task.h"
 #include "format/records/thread.h"
@@ -32,12 +36,19 @@ std::int64_t as_signed(std::uint64_t value) noexcept {
 
 bool Names::fill(const Source& source) {
   budget_ = Budget(kLeastBudget, source.input().size());
+  task_base_ = source.shifts().task;
+  for (const Entry& entry : source.entries()) {
+    const std::uint64_t thread = entry.thread + std::uint64_t{source.shifts().thread};
+    if (entry.thread != 0) largest_thread_ = std::max(largest_thread_, thread);
+  }
   Cursor cursor(source, Select::metadata);
   format::Record record;
   Next next;
   while ((next = cursor.next(record)) == Next::record) {
     if (record.kind != nullptr) take(record);
   }
+  work_.finish(budget_);
+  line_maps_.finish();
   std::sort(task_numbers_.begin(), task_numbers_.end(), [](const auto& a, const auto& b) {
     return std::tie(a.number, a.time, a.task) < std::tie(b.number, b.time, b.task);
   });
@@ -61,6 +72,17 @@ void Names::take(const format::Record& record) {
       if (!budget_.afford(kEntryCost)) return;
       stacks_.insert_or_assign(v[0], StackEntry{v[1], v[2], as_signed(v[3])});
       return;
+    case format::SymbolsAnew::kKind.code: return symbols_.clear();
+    case format::NativeStack::kKind.code:
+    case format::PythonRun::kKind.code:
+    case format::Module::kKind.code:
+    case format::Symbol::kKind.code: return take_native(record);
+    case format::WorkOn::kKind.code: has_work_ = true; return;
+    case format::HandleTable::kKind.code: return work_.add(v[0], record.bytes, budget_);
+    case format::LineMap::kKind.code: return line_maps_.add(v[0], record.bytes, budget_);
+    case format::PoolName::kKind.code:
+      if (budget_.afford(kEntryCost)) pools_.emplace_back(v[0], v[1]);
+      return;
     case format::Task::kKind.code:
     case format::NumberedTask::kKind.code:
     case format::TaskName::kKind.code: return take_task(record);
@@ -74,8 +96,32 @@ void Names::take(const format::Record& record) {
   }
 }
 
+void Names::take_native(const format::Record& record) {
+  const auto& v = record.values;
+  if (!budget_.afford(2 * kEntryCost)) return;
+  if (record.code == format::NativeStack::kKind.code) {
+    stacks_.insert_or_assign(v[0],
+                             StackEntry{v[1], 0, as_signed(v[3]), StackEntry::What::native, v[2]});
+  } else if (record.code == format::PythonRun::kKind.code) {
+    stacks_.insert_or_assign(v[0], StackEntry{v[1], 0, 0, StackEntry::What::run, v[2]});
+  } else if (record.code == format::Module::kKind.code) {
+    modules_.push_back({v[0], v[1], v[2]});
+  } else {
+    symbols_[v[0]][v[1]].push_back({v[2], v[3], v[4]});
+  }
+}
+
+std::span<const SymbolEntry> Names::symbols(std::uint64_t module,
+                                            std::uint64_t address) const noexcept {
+  const auto* in_module = find(symbols_, module);
+  const auto* found = in_module != nullptr ? find(*in_module, address) : nullptr;
+  if (found == nullptr) return {};
+  return *found;
+}
+
 void Names::take_thread(const format::Record& record) {
   const auto& v = record.values;
+  largest_thread_ = std::max(largest_thread_, v[1]);
   ThreadEntry* known = find_thread(v[1]);
   if (record.code != format::Thread::kKind.code) {
     if (known == nullptr) return;
@@ -98,14 +144,15 @@ void Names::take_task(const format::Record& record) {
   };
   if (record.code == format::TaskName::kKind.code) {
     if (const std::uint64_t id = newest(v[1])) {
-      tasks_[id - 1].name = v[2];
-      tasks_[id - 1].number = 0;
+      TaskEntry& task = tasks_[id - task_base_ - 1];
+      task.name = v[2];
+      task.number = 0;
     }
     return;
   }
   if (!budget_.afford(3 * kEntryCost)) return;
   const bool numbered = record.code == format::NumberedTask::kKind.code;
-  const std::uint64_t id = tasks_.size() + 1;
+  const std::uint64_t id = task_base_ + tasks_.size() + 1;
   tasks_.push_back({id, newest(v[2]), numbered ? 0 : v[3], numbered ? v[3] : 0, v[4], v[0]});
   newest_tasks_.insert_or_assign(v[1], id);
   task_numbers_.push_back({v[1], v[0], id});
@@ -152,13 +199,23 @@ const ThreadEntry* Names::thread(std::uint64_t id) const noexcept {
 }
 
 const std::string* Names::string(std::uint64_t id) const noexcept {
+  if (id >= WorkSources::kMade) return work_.string(id);
   return id != 0 ? find(strings_, id) : nullptr;
 }
 const CodeEntry* Names::code(std::uint64_t id) const noexcept {
-  return find(codes_, id);
+  return id >= WorkSources::kMade ? work_.code(id) : find(codes_, id);
 }
 const StackEntry* Names::stack(std::uint64_t id) const noexcept {
   return find(stacks_, id);
+}
+
+WorkPath Names::path_of(const format::Record& event) const {
+  const auto text = [&](std::uint64_t id) {
+    const std::string* found = string(id);
+    return found != nullptr ? std::string_view(*found) : std::string_view();
+  };
+  const auto& v = event.values;
+  return work_.path({v[1], v[3], as_signed(v[2]), text(v[1]), text(v[3])});
 }
 
 const std::string* Names::info(std::string_view key) const noexcept {

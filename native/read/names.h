@@ -6,24 +6,34 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "read/budget.h"
+#include "read/code_entry.h"
 #include "read/cursor.h"
 #include "read/id_map.h"
+#include "read/line_maps.h"
+#include "read/work_sources.h"
 
 namespace whence::read {
 
-struct CodeEntry {
-  std::uint64_t name, qualname, filename, line_table;  // strings
-  std::int64_t first_line;
-};
 struct StackEntry {
   std::uint64_t parent, code;
   std::int64_t offset;
+  // A native frame has no code, but a module, or 0 for a remark; `offset` is the address. A run of
+  // Python frames has a stack of those.
+  enum class What : std::uint8_t { python, native, run } what = What::python;
+  std::uint64_t module_or_python = 0;
+};
+struct ModuleEntry {
+  std::uint64_t id, path, build_id;
+};
+struct SymbolEntry {
+  std::uint64_t name, filename, line;  // a line of 0 is not known
 };
 struct ThreadEntry {
   std::uint64_t id, os_id, name;
@@ -32,7 +42,7 @@ struct ThreadEntry {
   std::optional<std::uint64_t> end_ticks;
 };
 struct TaskEntry {
-  std::uint64_t id;      // from 1, in the order in which they were met
+  std::uint64_t id;      // in the order in which they were met, without gaps
   std::uint64_t parent;  // an id; 0: none is known
   std::uint64_t name;    // a string, or
   std::uint64_t number;  // what follows "Task-", if it is not 0
@@ -61,10 +71,29 @@ class Names {
   [[nodiscard]] const std::string* string(std::uint64_t id) const noexcept;
   [[nodiscard]] const CodeEntry* code(std::uint64_t id) const noexcept;
   [[nodiscard]] const StackEntry* stack(std::uint64_t id) const noexcept;
+  [[nodiscard]] const std::vector<ModuleEntry>& modules() const noexcept { return modules_; }
+  // visit(module, address) for each native frame; one may come again.
+  template <class Visit>
+  void for_each_native_frame(Visit&& visit) const {
+    for (const auto& [id, stack] : stacks_) {
+      if (stack.what == StackEntry::What::native && stack.module_or_python != 0) {
+        visit(stack.module_or_python, static_cast<std::uint64_t>(stack.offset));
+      }
+    }
+  }
+  // What is at an address of a module, innermost first; nothing if nobody has looked.
+  [[nodiscard]] std::span<const SymbolEntry> symbols(std::uint64_t module,
+                                                     std::uint64_t address) const noexcept;
   [[nodiscard]] const ThreadEntry* thread(std::uint64_t id) const noexcept;
+  // Numbers of pools, and the strings that name them, as they were told.
+  [[nodiscard]] const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pools() const noexcept {
+    return pools_;
+  }
   // In the order in which they were met.
   [[nodiscard]] const std::vector<ThreadEntry>& threads() const noexcept { return threads_; }
   [[nodiscard]] const std::vector<TaskEntry>& tasks() const noexcept { return tasks_; }
+  // The largest number of a thread, as far as metadata and the headers of chunks tell.
+  [[nodiscard]] std::uint64_t largest_thread() const noexcept { return largest_thread_; }
   // The id of the task that this number meant at that time; 0: none.
   [[nodiscard]] std::uint64_t task_at(std::uint64_t number, std::uint64_t time) const noexcept;
   // In the order in which they were written.
@@ -74,10 +103,22 @@ class Names {
   }
   // When calls ceased to be recorded.
   [[nodiscard]] const std::vector<std::uint64_t>& calls_off() const noexcept { return calls_off_; }
+  // What lines of generated code came from; files are strings.
+  [[nodiscard]] const LineMaps& line_maps() const noexcept { return line_maps_; }
+  // Where the work of a handle_event came from; see WorkSources.
+  [[nodiscard]] WorkPath path_of(const format::Record& event) const;
+  // Is there any such work?
+  [[nodiscard]] bool has_work() const noexcept { return has_work_; }
+  // The tables of handles, as bytes.
+  [[nodiscard]] const std::vector<std::string>& handle_tables() const noexcept {
+    return work_.tables();
+  }
   // The value of the info with this key; nullptr if there is none.
   [[nodiscard]] const std::string* info(std::string_view key) const noexcept;
   // Entries that the budget had no room for.
-  [[nodiscard]] std::uint64_t left_out() const noexcept { return budget_.refused(); }
+  [[nodiscard]] std::uint64_t left_out() const noexcept {
+    return budget_.refused() + work_.left_out();
+  }
 
  private:
   void take(const format::Record& record);
@@ -85,12 +126,20 @@ class Names {
   void take_thread(const format::Record& record);
   void take_task(const format::Record& record);
   void take_calls(const format::Record& record);
+  void take_native(const format::Record& record);
   [[nodiscard]] ThreadEntry* find_thread(std::uint64_t id) noexcept;
 
   Budget budget_;
+  std::uint64_t task_base_ = 0;
+  std::uint64_t largest_thread_ = 0;
+  bool has_work_ = false;
+  LineMaps line_maps_;
+  mutable WorkSources work_;  // which makes what is asked for
   IdMap<std::string> strings_;
   IdMap<CodeEntry> codes_;
   IdMap<StackEntry> stacks_;
+  std::vector<ModuleEntry> modules_;
+  IdMap<IdMap<std::vector<SymbolEntry>>> symbols_;  // by module, then address
   IdMap<std::size_t> thread_places_;
   IdMap<std::uint64_t> newest_tasks_;  // their ids, by number
   std::vector<ThreadEntry> threads_;
@@ -99,6 +148,7 @@ class Names {
   std::vector<TaskRun> task_runs_;
   std::vector<ThreadFramesEntry> thread_frames_;
   std::vector<std::uint64_t> calls_off_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pools_;
   std::vector<std::pair<std::uint64_t, std::string>> infos_;
 };
 

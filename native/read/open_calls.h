@@ -49,11 +49,12 @@ struct OpenCall {
   std::uint64_t number;
   std::uint64_t generator, instance;
   std::uint64_t task;
-  // Of a frame: a stack with the same codes, from the outermost frame to this; 0: not known. Of a
-  // function written in C: how many calls there are up to the innermost frame around it.
+  // Of a frame: a stack with the same codes, from the outermost frame to this; 0: not known. Of
+  // what is none: how many calls there are up to the innermost frame around it.
   std::uint32_t node;
   Entered entered;
-  bool native;
+  bool native;  // no frame: a function written in C, or
+  bool work;    // work of a lowered program, which has a code
 };
 static_assert(sizeof(OpenCall) == 64);
 
@@ -100,6 +101,19 @@ class OpenCalls {
     return true;
   }
 
+  // For what is entered most often, a frame that is no generator's.
+  [[nodiscard]] bool has_room() const noexcept {
+    return beyond_ == 0 && calls_.size() != calls_.capacity();
+  }
+  void enter_frame(std::int64_t start, std::uint64_t code) {
+    const std::uint64_t task = calls_.empty() ? 0 : calls_.back().task;
+    calls_.push_back({start, 0, code, ++numbers_, 0, 0, task, 0, Entered::call, false, false});
+    ++frames_;
+  }
+  [[nodiscard]] bool has_plain_frame() const noexcept {
+    return beyond_ == 0 && !calls_.empty() && !calls_.back().native && calls_.back().instance == 0;
+  }
+
   // What is known of an open call: all but how it ends.
   void describe(std::size_t i, Call& call) const noexcept;
   // Forgets what was before this time.
@@ -127,9 +141,9 @@ inline void OpenCalls::describe(std::size_t i, Call& call) const noexcept {
   const OpenCall& open = calls_[i];
   call.depth = static_cast<std::uint32_t>(i);
   call.entered = open.entered;
-  call.native = open.native;
-  call.code = open.native ? 0 : open.what;
-  call.name = open.native ? open.what : 0;
+  call.native = open.native && !open.work;
+  call.code = call.native ? 0 : open.what;
+  call.name = call.native ? open.what : 0;
   call.start = open.start;
   call.generator = open.instance;
   call.task = open.task;

@@ -124,7 +124,8 @@ void PerfettoCalls::name_function(std::uint32_t number, std::uint64_t id) {
   inner_.clear();
   append_number(inner_, kId, id);
   add_text(kFile, function.filename, "");
-  const auto line = static_cast<std::uint64_t>(std::max<std::int64_t>(function.line, 0));
+  const auto line =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(function.line.value_or(0), 0));
   append_number(inner_, kLine, line);
   append_bytes(part_, kPlace, inner_);
   packet_.clear();

@@ -6,6 +6,7 @@
 
 #include "base/checksum.h"
 #include "base/system.h"
+#include "format/recent_addresses.h"
 #include "read/timeline.h"
 
 namespace whence::read {
@@ -31,6 +32,7 @@ class Rewriter {
     count_header(done_.totals, source_);
     done_.size = kHeaderSize;
     for (const Entry& entry : source_.entries()) {
+      last_sequence_ = std::max(last_sequence_, entry.sequence);
       switch (loader_.load(entry, chunk_)) {
         case Loaded::good: keep(entry); break;
         case Loaded::damaged: count_damaged(done_.totals, entry, chunk_); break;
@@ -40,6 +42,8 @@ class Rewriter {
       if (done_.aborted || done_.error != 0) return std::move(done_);
     }
     count_missing(done_.totals, source_);
+    if (options_.symbols != nullptr && !options_.symbols->empty()) add_symbols();
+    if (done_.aborted) return std::move(done_);
     write_header();
     return std::move(done_);
   }
@@ -71,6 +75,26 @@ class Rewriter {
     write_chunk(header, chunk_.payload.first(found.good_bytes));
   }
 
+  // As if they had been written last.
+  void add_symbols() {
+    const std::size_t room = source_.header().chunk_size - sizeof(ChunkHeader);
+    for (const std::vector<std::uint8_t>& payload : options_.symbols->payloads(room)) {
+      ChunkHeader header{};
+      header.magic = format::kChunkMagic;
+      std::memcpy(&header.file_id, source_.header().file_id.data(), sizeof header.file_id);
+      header.sequence = ++last_sequence_;
+      header.what = format::ChunkClass::metadata;
+      header.start_ticks = header.end_ticks = last_ticks_;
+      header.start_monotonic = header.end_monotonic = timeline_.monotonic_at(last_ticks_);
+      format::seal_opening(header);
+      header.state = static_cast<std::uint32_t>(ChunkState::sealed);
+      header.committed = format::Committed{static_cast<std::uint32_t>(payload.size()), 0}.word();
+      write_chunk(header, payload);
+      ++done_.totals.chunks;
+      if (done_.aborted) return;
+    }
+  }
+
   [[nodiscard]] bool is_too_old(std::uint64_t end_monotonic) const noexcept {
     if (options_.keep == 0 || chunk_.header.what != format::ChunkClass::events) return false;
     return end_monotonic < newest_end_ && newest_end_ - end_monotonic > options_.keep;
@@ -81,13 +105,18 @@ class Rewriter {
     header.coding = format::Coding::plain;
     std::span<const std::uint8_t> stored = payload;
     if (options_.pack.call != nullptr) {
+      recoded_.resize(payload.size());
+      const std::size_t recoded = format::recode(payload, recoded_);
       packed_.clear();
-      if (!options_.pack.call(options_.pack.context, payload, packed_)) {
+      if (!options_.pack.call(options_.pack.context,
+                              recoded != 0 ? std::span(recoded_).first(recoded) : payload,
+                              packed_)) {
         done_.aborted = true;
         return;
       }
       if (packed_.size() < payload.size()) {
-        header.coding = format::Coding::zstd;
+        header.coding = recoded != 0 ? format::Coding::recoded_zstd : format::Coding::zstd;
+        header.recoded = static_cast<std::uint32_t>(recoded);
         stored = packed_;
       }
     }
@@ -113,7 +142,8 @@ class Rewriter {
     format::seal_opening(header);
 
     const bool ended = source_.closing_is_good() && header.state == FileState::ended;
-    header.state = ended ? FileState::ended : FileState::closed;
+    const bool closes = options_.close || source_.closed();
+    header.state = ended ? FileState::ended : closes ? FileState::closed : FileState::recording;
     if (!ended) {
       header.reason = format::Reason::none;
       header.error = 0;
@@ -124,10 +154,11 @@ class Rewriter {
     header.journal = {};
     header.dropped = done_.totals.dropped;
     header.names_lost = done_.totals.names_lost;
-    header.produced = done_.totals.produced();
-    header.chunks = chunks_;
+    header.produced = closes ? done_.totals.produced() : 0;
+    header.chunks = closes ? chunks_ : 0;
     header.reserved_too = {};
-    format::seal_closing(header);
+    header.closing_checksum = 0;
+    if (closes) format::seal_closing(header);
 
     std::uint8_t page[kHeaderSize] = {};
     std::memcpy(page, &header, sizeof header);
@@ -140,10 +171,11 @@ class Rewriter {
   Timeline timeline_;
   Loader loader_;
   Chunk chunk_{};
-  std::vector<std::uint8_t> packed_;
+  std::vector<std::uint8_t> recoded_, packed_;
   std::uint64_t last_ticks_ = 0;
   std::uint64_t newest_end_ = 0;  // nanoseconds
   std::uint64_t chunks_ = 0;      // written
+  std::uint64_t last_sequence_ = 0;
   Rewritten done_;
 };
 

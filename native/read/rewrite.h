@@ -3,13 +3,15 @@
 // Threads: any; only arguments are touched. Allocates: as a Loader, and one chunk more.
 // Fails by: Rewritten::error, an errno; `aborted` by a callback; std::bad_alloc.
 //
-// The new file is closed, or has ended early if the old one had. What the old one lost, and what
+// The new file is closed, or has ended early if the old one had; or was never closed, like the old
+// one, if nobody is to be told otherwise. What the old one lost, and what
 // turns out to be lost now, is counted in its header; the journal is resolved.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "read/symbol_chunks.h"
 #include "read/totals.h"
 
 namespace whence::read {
@@ -25,6 +27,8 @@ struct RewriteOptions {
   Pack pack;               // without one, chunks are stored as they are
   std::uint64_t keep = 0;  // nanoseconds before the last event; 0: everything. What is older counts
                            // as overwritten by the ring
+  const SymbolChunks* symbols = nullptr;  // to be added
+  bool close = true;                      // false: only if the old one is
 };
 
 struct Rewritten {

@@ -42,6 +42,9 @@ Opened Source::open() {
   if (!closing_is_good_) {
     problems_.add(offsetof(FileHeader, state), "the end of the file header is damaged");
   }
+  if (input_.size() < header_.header_size) {
+    problems_.add(input_.size(), "the file ends within its header");
+  }
   if (compact()) {
     list_compact();
   } else {
@@ -73,7 +76,13 @@ void Source::list_fixed(bool metadata_only) {
       if (!metadata_only) problems_.add(offset, "the file ends within the header of a chunk");
       return;
     }
-    if (header.state == static_cast<std::uint32_t>(ChunkState::free)) continue;
+    if (header.state == static_cast<std::uint32_t>(ChunkState::free)) {
+      // What is in a chunk that is cut is reported when it is read. One that has never been used is
+      // the last, and may be as far as its recorder came with making it.
+      const bool was_used = header.magic != 0 || header.sequence != 0;
+      if (!metadata_only && was_used && cuts_chunk(offset)) problems_.add(offset, kCutShort);
+      continue;
+    }
     if (!metadata_only) {
       list_one(header, offset);
       continue;
@@ -105,7 +114,7 @@ void Source::list_compact() {
       }
       return;
     }
-    packed_ = packed_ || header.coding == format::Coding::zstd;
+    packed_ = packed_ || header.coding != format::Coding::plain;
     offset += sizeof header + header.stored;
   }
 }
@@ -128,7 +137,7 @@ const char* Source::fault_of(const ChunkHeader& header) const noexcept {
 void Source::list_one(const ChunkHeader& header, std::uint64_t offset) {
   if (const char* fault = fault_of(header)) return damaged(header, offset, fault);
   entries_.push_back({header.sequence, offset, header.committed, header.what,
-                      static_cast<ChunkState>(header.state), header.thread});
+                      static_cast<ChunkState>(header.state), header.thread, header.start_ticks});
 }
 
 void Source::damaged(const ChunkHeader& header, std::uint64_t offset, const char* what) {

@@ -29,10 +29,15 @@ struct Span {
 
 class SpanReader {
  public:
-  explicit SpanReader(const Source& source) : cursor_(source, Select::events) {}
+  explicit SpanReader(const Source& source, std::uint64_t deadline = kNoDeadline)
+      : cursor_(source, Select::events, deadline) {}
 
   // As they end; then those that never did, by their start.
   [[nodiscard]] Next next(Span& span);
+  // As of a Cursor.
+  [[nodiscard]] std::optional<std::uint64_t> stopped_at() const noexcept {
+    return cursor_.stopped_at();
+  }
 
  private:
   struct Key {

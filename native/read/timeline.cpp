@@ -53,6 +53,7 @@ Timeline::Timeline(const Source& source) {
     }
   }
   start_ = file.start_monotonic;
+  shift_ = source.shifts().time;
   const ClockPair whole = between(pairs_.front(), pairs_.back());
   rate_ =
       whole.monotonic >= kShortestBase ? whole : ClockPair{file.ticks_per_second, 1'000'000'000u};
@@ -95,28 +96,42 @@ std::uint64_t Timeline::ticks_at(std::int64_t time) const noexcept {
   return first;
 }
 
-std::int64_t Timeline::since_start(std::uint64_t monotonic) const noexcept {
+std::int64_t Timeline::distance(std::uint64_t monotonic) const noexcept {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (monotonic >= start_) return static_cast<std::int64_t>(std::min(monotonic - start_, kMost));
   return -static_cast<std::int64_t>(std::min(start_ - monotonic, kMost));
 }
 
+std::int64_t Timeline::time_of(std::uint64_t monotonic) const noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t time;
+  if (__builtin_add_overflow(distance(monotonic), shift_, &time))
+    return shift_ > 0 ? kMost : -kMost;
+  return std::max(time, -kMost);
+}
+
 std::int64_t Timeline::at(std::uint64_t ticks) const noexcept {
-  return since_start(monotonic_at(ticks));
+  return time_of(monotonic_at(ticks));
+}
+
+std::int64_t Timeline::since_start(std::uint64_t ticks) const noexcept {
+  return distance(monotonic_at(ticks));
 }
 
 // Only between pairs that lie within what can be said: elsewhere times are worked out one by one.
 std::int64_t Timeline::at_elsewhere(std::uint64_t ticks, Stretch& stretch) const noexcept {
   const std::size_t next = after(ticks);
-  const std::int64_t time = since_start(monotonic_before(ticks, next));
+  const std::int64_t time = time_of(monotonic_before(ticks, next));
   if (next == 0 || next == pairs_.size()) return time;
   const ClockPair &left = pairs_[next - 1], &right = pairs_[next];
-  const std::int64_t at_begin = since_start(left.monotonic);
-  const std::int64_t at_end = since_start(right.monotonic);
+  const std::int64_t at_begin = time_of(left.monotonic);
+  const std::int64_t at_end = time_of(right.monotonic);
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (at_begin > -kMost && at_end < kMost) {
     const ClockPair rate = between(left, right);
-    stretch = {left.ticks, right.ticks, rate.ticks, rate.monotonic, at_begin};
+    if (rate.ticks >= static_cast<std::uint64_t>(kMost)) return time;
+    stretch = {left.ticks,     right.ticks, rate.ticks,
+               rate.monotonic, at_begin,    1 / static_cast<double>(rate.ticks)};
   }
   return time;
 }

@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 
-#include "base/byte_pool.h"
+#include "base/redirect.h"
+#include "probes/memory_control.h"
+#include "stacks/modules.h"
 #include "stacks/resolve.h"
 #include "stacks/store.h"
 #include "store/store.h"
@@ -15,13 +17,15 @@ void in_child() {
   stacks::store().codes.lock().reset();
   stacks::store().stacks.lock().reset();
   stacks::memo_lock().reset();
+  stacks::modules().lock().reset();
   store::store().forget_parent();
+  probes::leave_memory_to_parent();
 }
 
 }  // namespace
 
 void watch_forks() noexcept {
-  static const int done = pthread_atfork(nullptr, nullptr, in_child);
+  static const int done = pthread_atfork(base::let_walks_end, nullptr, in_child);
   static_cast<void>(done);
 }
 

@@ -8,6 +8,8 @@
 // nobody. It is made new there, which is enough: whatever is under a lock is written so that it can
 // be left off anywhere. Taking the locks before the fork, as is usual, could deadlock with a lock
 // of the program's that is held by a thread waiting for ours, and taken by a handler after ours.
+// The loader's cannot be made new: so a fork waits for threads that are looking at its libraries
+// for us, but not for ever.
 #pragma once
 
 namespace whence::session {

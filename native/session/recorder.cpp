@@ -2,12 +2,12 @@
 #include "session/recorder.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 
 #include "base/byte_pool.h"
+#include "base/not_cancelled.h"
 #include "base/system.h"
 #include "format/records/info.h"
 #include "store/file.h"
@@ -20,18 +20,6 @@ constexpr std::size_t kLongestFact = 2048;
 std::span<const std::uint8_t> bytes_of(std::string_view text) noexcept {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
-
-// A thread that was cancelled in here would take the process with it.
-class NotCancelled {
- public:
-  NotCancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
-  NotCancelled(const NotCancelled&) = delete;
-  NotCancelled& operator=(const NotCancelled&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 bool is_the_recording(const char* path) noexcept {
   struct stat status;
@@ -60,7 +48,7 @@ int stop() noexcept {
 }
 
 int dump(const char* path, bool overwrite) noexcept {
-  const NotCancelled not_cancelled;
+  const base::NotCancelled not_cancelled;
   if (is_the_recording(path)) return EBUSY;
   store::File file;
   if (const int error = file.create(path, overwrite)) return error;

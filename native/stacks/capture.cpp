@@ -8,7 +8,10 @@
 #include "cpython/self_test.h"
 #include "stacks/frame_list.h"
 #include "stacks/intern.h"
+#include "stacks/mixed.h"
+#include "stacks/mixed_frames.h"
 #include "stacks/prefix_cache.h"
+#include "stacks/resolve.h"
 #include "stacks/store.h"
 
 namespace whence::stacks {
@@ -83,6 +86,61 @@ StackId capture(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) n
   if (frame == nullptr) return kEmpty;
   PrefixCache* cache = limit == kNoLimit ? PrefixCache::mine() : nullptr;
   return cache != nullptr ? cache->stack_at(frame) : capture_some(frame, limit);
+}
+
+namespace {
+
+// The stack outside its innermost `skip` Python frames, or native ones if it has no others.
+StackId without_innermost(StackId stack, std::uint32_t skip) noexcept {
+  StackTable& table = store().stacks;
+  const auto run_at_or_outside = [&](StackId id) {
+    while (id != kEmpty && is_native(table.node(id).code)) id = table.node(id).parent;
+    return id;
+  };
+  if (skip == 0 || stack == kEmpty) return stack;
+  if (run_at_or_outside(stack) == kEmpty) {
+    for (; skip != 0 && stack != kEmpty; --skip) stack = table.node(stack).parent;
+    return stack;
+  }
+  for (stack = run_at_or_outside(stack); stack != kEmpty; stack = run_at_or_outside(stack)) {
+    const StackId outside = table.node(stack).parent;
+    PythonRun run = python_run(table, stack);
+    std::uint32_t frames = table.depth(run.inner) - table.depth(run.outer);
+    for (; skip != 0 && frames != 0; --skip, --frames) run.inner = table.node(run.inner).parent;
+    if (frames != 0) {
+      return table.intern(outside, kPythonRun, static_cast<std::int32_t>(run.inner), frames);
+    }
+    stack = outside;
+    if (skip == 0) return stack;
+  }
+  return kEmpty;
+}
+
+// As frames that stand for themselves: the rest of a run would mean another stack.
+StackId innermost_of(StackId stack, std::uint32_t limit) noexcept {
+  StackTable& table = store().stacks;
+  if (table.depth(stack) <= limit) return stack;
+  FrameList frames;
+  for_each_frame(stack, [&](StackId id) {
+    if (frames.size() < limit) frames.add({table.node(id).code, table.node(id).offset});
+  });
+  StackId kept = frames.complete() ? kEmpty : kTruncated;
+  for (std::size_t i = frames.size(); i-- != 0 && !is_truncated(kept);) {
+    kept = table.intern(kept, frames[i].code, frames[i].offset);
+  }
+  return kept;
+}
+
+}  // namespace
+
+StackId capture_mixed(cpython::Asker asker, std::uint32_t skip, std::uint32_t limit) noexcept {
+  MixedStacks* mine = MixedStacks::mine();
+  if (mine == nullptr) return capture(asker.attached ? asker.state : nullptr, skip, limit);
+  const StackId stack = asker.frame != nullptr && unwind::kEndsAtFramePointer
+                            ? mine->stack_at(asker, unwind::registers_outside(asker.frame), false)
+                            : mine->stack_at(asker, unwind::registers_here(), true);
+  if ((skip == 0 && limit == kNoLimit) || is_truncated(stack)) return stack;
+  return innermost_of(without_innermost(stack, skip), limit);
 }
 
 }  // namespace whence::stacks

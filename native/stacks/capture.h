@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "cpython/state_slot.h"
 #include "stacks/stack_table.h"
 
 namespace whence::stacks {
@@ -30,5 +31,10 @@ void use_public_walk() noexcept;
 // `skip` leaves out that many innermost frames; `limit` keeps at most that many of the others.
 [[nodiscard]] StackId capture(PyThreadState* state, std::uint32_t skip,
                               std::uint32_t limit) noexcept;
+
+// The same with native frames. `skip` counts Python frames, and native frames inside those are left
+// out with them; on a thread without Python frames it counts native ones.
+[[nodiscard, gnu::noinline]] StackId capture_mixed(cpython::Asker asker, std::uint32_t skip,
+                                                   std::uint32_t limit) noexcept;
 
 }  // namespace whence::stacks

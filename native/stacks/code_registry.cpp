@@ -2,6 +2,7 @@
 #include "stacks/code_registry.h"
 
 #include "base/hash.h"
+#include "base/ours.h"
 #include "stacks/store.h"
 
 namespace whence::stacks {
@@ -31,6 +32,11 @@ CodeId CodeRegistry::id_of(PyCodeObject* code) noexcept {
   return entry != nullptr ? entry->id : kNoCode;
 }
 
+CodeId CodeRegistry::id_by_content(const PyCodeObject* code) noexcept {
+  const CodeEntry* entry = intern(cpython::view_code(code));
+  return entry != nullptr ? entry->id : kNoCode;
+}
+
 CodeEntry* CodeRegistry::entry_of(PyCodeObject* code) noexcept {
   CodeEntry* entry = known_entry(code);
   return entry != nullptr ? entry : register_code(code);
@@ -38,6 +44,7 @@ CodeEntry* CodeRegistry::entry_of(PyCodeObject* code) noexcept {
 
 // Without a slot there would be no notice of death, and the id would outlive its code in caches.
 CodeEntry* CodeRegistry::register_code(PyCodeObject* code) noexcept {
+  const base::Ours ours;  // a capture in an allocator's hook would find our caller's half done
   CodeEntry* entry = cpython::is_dying(code) ? nullptr : intern(cpython::view_code(code));
   if (entry != nullptr && cpython::set_code_slot(code, entry)) return entry;
   lost_.fetch_add(1, std::memory_order_relaxed);

@@ -1,7 +1,8 @@
 // code_registry.h: what a code id means, for as long as the process lives.
 //
-// Threads: id_of() and attach() under the GIL; facts() any; died() wherever CPython frees code. New
-// entries are added under the registry's lock (rank `codes`) and never change.
+// Threads: id_of() and attach() under the GIL; facts() and id_by_content() any; died() wherever
+// CPython frees code. New entries are added under the registry's lock (rank `codes`) and never
+// change.
 // Allocates: by mmap, and through PyMem at first sight of a code object (its slot).
 // Fails by: kNoCode, counted.
 //
@@ -52,6 +53,9 @@ class CodeRegistry {
   [[nodiscard]] bool attach() noexcept;
 
   [[nodiscard]] CodeId id_of(PyCodeObject* code) noexcept;
+  // For a thread that does not hold the GIL, of code that one of its frames keeps alive. Nobody
+  // will be told when that dies.
+  [[nodiscard]] CodeId id_by_content(const PyCodeObject* code) noexcept;
   // The entry of code that has been seen before, else nullptr.
   [[nodiscard, gnu::always_inline]] static CodeEntry* known_entry(PyCodeObject* code) noexcept {
     return static_cast<CodeEntry*>(cpython::code_slot(code));

@@ -1,6 +1,8 @@
 // json.cpp: see json.h.
 #include "stacks/json.h"
 
+#include <cstdio>
+
 #include "base/text.h"
 
 namespace whence::stacks {
@@ -30,6 +32,16 @@ void append_json_frame(std::string& out, std::string_view name, std::string_view
   out += '}';
 }
 
+std::string place_name(const ResolvedFrame& frame) {
+  const std::size_t slash = frame.filename.rfind('/');
+  const auto file = frame.filename.substr(slash == std::string_view::npos ? 0 : slash + 1);
+  char address[16];
+  std::snprintf(address, sizeof address, "+0x%x>", frame.address);
+  std::string name(1, '<');
+  name += file;
+  return name += address;
+}
+
 void append_json_stack(std::string& out, StackId stack) {
   out += '[';
   bool first = true;
@@ -37,7 +49,9 @@ void append_json_stack(std::string& out, StackId stack) {
     if (!first) out += ", ";
     first = false;
     const ResolvedFrame frame = resolve(id);
-    append_json_frame(out, frame.name, frame.filename, frame.place, name_of(frame.kind));
+    const bool native = frame.kind == FrameKind::native;
+    append_json_frame(out, native ? place_name(frame) : std::string(frame.name), frame.filename,
+                      frame.place, name_of(frame.kind));
   });
   out += ']';
 }

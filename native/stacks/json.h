@@ -14,6 +14,9 @@ namespace whence::stacks {
 void append_json_frame(std::string& out, std::string_view name, std::string_view filename,
                        base::Location place, std::string_view kind);
 
+// "<libfoo.so+0x1f2e3>": what a native frame is called before anybody has looked for its name.
+[[nodiscard]] std::string place_name(const ResolvedFrame& frame);
+
 // One stack as an array of its frames, innermost first.
 void append_json_stack(std::string& out, StackId stack);
 

@@ -5,56 +5,62 @@
 #include <cstring>
 
 #include "base/pages.h"
+#include "base/thread_end.h"
+#include "cpython/evaluations.h"
 #include "stacks/intern.h"
 
 namespace whence::stacks {
+
+constinit thread_local PrefixCache detail::prefix_cache = {};
+
 namespace {
 
-constexpr std::size_t kFirstRoom = 127;  // with the end mark: one page
+constexpr std::size_t kFirstRoom = 112;  // with the end mark and runs: one page
 
-thread_local PrefixCache* my_cache = nullptr;
-thread_local bool thread_ends = false;
+const base::ThreadEnd end_of_thread(PrefixCache::release);
 
 }  // namespace
 
-// Gives the cache back when the thread ends. Destructors that run later and capture find
-// `thread_ends` and go without a cache: making a new one would leave it behind, or revive
-// thread-local storage during its teardown.
-struct CacheOwner {
-  PrefixCache cache;
-  ~CacheOwner() {
-    thread_ends = true;
-    my_cache = nullptr;
-    cache.release();
+PrefixCache* PrefixCache::make_mine() noexcept {
+  PrefixCache& cache = detail::prefix_cache;
+  if (cache.ends_ || !end_of_thread.watch(&cache)) return nullptr;
+  if (cache.recents_ == nullptr) {
+    cache.recents_ = static_cast<Recent*>(base::map_pages(kRecents * sizeof(Recent)));
   }
-};
+  return cache.recents_ != nullptr && cache.make_room(kFirstRoom) ? &cache : nullptr;
+}
 
-PrefixCache* PrefixCache::mine() noexcept {
-  if (my_cache != nullptr) [[likely]]
-    return my_cache;
-  if (thread_ends) return nullptr;
-  thread_local CacheOwner owner;
-  if (!owner.cache.make_room(kFirstRoom)) return nullptr;
-  return my_cache = &owner.cache;
+// Destructors that run later and capture go without a cache: nobody would give a new one back.
+void PrefixCache::release(void* cache) noexcept {
+  auto& self = *static_cast<PrefixCache*>(cache);
+  base::unmap_pages(self.links_, self.room_ * (sizeof(Link) + sizeof(*runs_)));
+  base::unmap_pages(self.recents_, kRecents * sizeof(Recent));
+  self = {};
+  self.ends_ = true;
 }
 
 StackId PrefixCache::refresh(std::size_t from) noexcept {
-  whole_ = true;
+  kept_ = size_;
   for (std::size_t at = from; at <= size_; ++at) fill(at, links_[at].frame);
   const StackId stack = links_[size_].stack;
-  if (!whole_) size_ = 0;  // the next capture tries again, and is counted
+  size_ = kept_;  // the next capture tries the others again
   return stack;
 }
 
-StackId PrefixCache::rebuild(const cpython::Frame* innermost) noexcept {
-  const std::uint64_t epoch = store().codes.epoch();
-  if (epoch != epoch_) size_ = 0;
-  epoch_ = epoch;
+StackId PrefixCache::stack_at_detached(const cpython::Frame* frame) noexcept {
+  attached_ = false;
+  const StackId stack = stack_at(frame);
+  attached_ = true;
+  return stack;
+}
 
-  std::size_t depth = 0;
-  for (auto* frame = innermost; frame != nullptr; frame = cpython::previous(frame)) ++depth;
+StackId PrefixCache::rebuild(const cpython::Frame* innermost, Found found) noexcept {
+  const std::uint64_t epoch = store().codes.epoch();
+  if (epoch != epoch_) std::memset(recents_, 0, kRecents * sizeof(Recent));
+  epoch_ = epoch;
+  const std::size_t depth = found.outside + found.inside;
   if (!make_room(depth)) {
-    size_ = 0;
+    size_ = depth_ = run_count_ = 0;
     store().stacks.count_truncated();
     return kTruncated;
   }
@@ -62,14 +68,23 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost) noexcept {
   // same code at the same instruction and the same callers, wherever it lies in memory, so only a
   // frame that differs in that ends the common part.
   std::size_t common = std::min(size_, depth);
+  const cpython::Frame* callee = nullptr;
   std::size_t at = depth;
-  for (auto* frame = innermost; frame != nullptr; frame = cpython::previous(frame), --at) {
+  for (auto* frame = innermost; at != found.outside;
+       callee = frame, frame = cpython::previous(frame), --at) {
     Link& link = links_[at];
     if (at > size_) link = {frame, 0, 0, kEmpty, kNoCode};
     link.frame = frame;
     if (at > size_ || !unchanged(link)) common = std::min(common, at - 1);
+    if (callee != nullptr && !cpython::hidden(frame)) {
+      cpython::mark_call(frame, callee, mark_of(at));
+    }
   }
-  size_ = depth;
+  size_ = depth_ = depth;
+  while (run_count_ != 0 && runs_[run_count_ - 1] > found.outside) --run_count_;
+  for (at = found.outside + 1; at <= depth; ++at) {
+    if (cpython::begins_run(links_[at].frame)) runs_[run_count_++] = static_cast<std::uint32_t>(at);
+  }
   return refresh(common + 1);
 }
 
@@ -82,30 +97,44 @@ void PrefixCache::fill(std::size_t at, const cpython::Frame* frame) noexcept {
   }
   const std::uintptr_t executable = cpython::executable(frame);
   PyCodeObject* code = cpython::code_of(executable);
-  if (link.executable != executable) link.code = store().codes.id_of(code);
+  // A code object without an id has no notice of its death, and neither has one whose id was found
+  // without the GIL: their addresses must not be remembered.
+  bool keep = true;
+  if (link.executable != executable) {
+    CodeRegistry& codes = store().codes;
+    link.code = attached_ ? codes.id_of(code) : codes.id_by_content(code);
+    keep = attached_ && link.code != kNoCode;
+  }
   link.executable = executable;
   link.instruction = cpython::instruction(frame);
+  Recent& known = recent(caller, link.instruction);
+  if (known.instruction == link.instruction && known.caller == caller) {
+    link.stack = known.stack;
+    if (!keep) kept_ = std::min(kept_, at - 1);
+    return;
+  }
   link.stack = intern_frame(caller, link.code, cpython::offset_in(code, link.instruction));
-  // A code object without an id has no notice of its death, so its address must not be remembered.
-  whole_ = whole_ && link.code != kNoCode && !is_truncated(link.stack);
+  if (!keep || is_truncated(link.stack)) {
+    kept_ = std::min(kept_, at - 1);
+  } else {
+    known = {link.instruction, caller, link.stack};
+  }
 }
 
 bool PrefixCache::make_room(std::size_t links) noexcept {
   if (links + 1 <= room_) return true;
   const std::size_t room = std::max(links + 1, room_ * 2);
-  auto* larger = static_cast<Link*>(base::map_pages(room * sizeof(Link)));
+  constexpr std::size_t kBytes = sizeof(Link) + sizeof(*runs_);  // of both, for a link
+  auto* larger = static_cast<Link*>(base::map_pages(room * kBytes));
   if (larger == nullptr) return false;
+  auto* runs = reinterpret_cast<std::uint32_t*>(larger + room);
   if (size_ != 0) std::memcpy(larger, links_, (size_ + 1) * sizeof(Link));
-  base::unmap_pages(links_, room_ * sizeof(Link));
+  if (run_count_ != 0) std::memcpy(runs, runs_, run_count_ * sizeof(*runs_));
+  base::unmap_pages(links_, room_ * kBytes);
   links_ = larger;
+  runs_ = runs;
   room_ = room;
   return true;
-}
-
-void PrefixCache::release() noexcept {
-  base::unmap_pages(links_, room_ * sizeof(Link));
-  links_ = nullptr;
-  size_ = room_ = 0;
 }
 
 }  // namespace whence::stacks

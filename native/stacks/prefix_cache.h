@@ -1,7 +1,8 @@
 // prefix_cache.h: the stack that a thread captured last, frame by frame, to compare the next one
 // with.
 //
-// Threads: one cache for each thread, entered by that thread alone, attached to its interpreter.
+// Threads: one cache for each thread, entered by that thread alone, attached to its interpreter or
+// by stack_at_detached(); also inside an allocator.
 // Allocates: never on the hot path; a deeper stack than any before maps more pages.
 // Fails by: a truncated id, counted.
 //
@@ -11,17 +12,24 @@
 //     links   [0] end   [1] outermost ... [n-1] caller  [n] innermost
 //                 ^ a frame of nullptr: what the outermost frame's `previous` holds
 //
-// and one pass inwards-out checks that frame, code and instruction are still the same. The next
-// frame's address is taken from the links and only checked against `previous`, so the loads do not
-// wait for each other: about 1 ns a frame. Where an instruction has moved, the ids from there
-// inwards are looked up again; where the chain itself is another, it is compared link by link from
-// the outermost end. Addresses of dead code objects come back with other code, so a cache older
-// than the last death of a captured code object is not used.
+// Frames that wait for a call carry a mark with the number of their link (cpython/call_marks.h). A
+// mark that is still there says that this frame and all outside it are as they were: the walk ends
+// at the innermost one, mostly the caller of the frame that runs, however deep the stack is. From
+// there inwards, frames are compared with their links, and where code or instruction differ, ids
+// are looked up again.
+//
+// A frame that runs comes back to the same few instructions: what they came to under their caller
+// is kept in a small table, so that most look-ups are one comparison.
+//
+// Where there are no marks, each frame is compared: about 1 ns each. Addresses of dead code objects
+// come back with other code, so a cache older than the last death of a captured code object is not
+// used.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "cpython/call_marks.h"
 #include "cpython/frames.h"
 #include "stacks/store.h"
 
@@ -30,14 +38,23 @@ namespace whence::stacks {
 class PrefixCache {
  public:
   // This thread's cache, or nullptr for lack of memory or because the thread is ending.
-  [[nodiscard]] static PrefixCache* mine() noexcept;
+  [[nodiscard, gnu::always_inline]] static PrefixCache* mine() noexcept;
 
   // The stack whose innermost frame is `frame`.
   [[nodiscard]] StackId stack_at(const cpython::Frame* frame) noexcept;
 
- private:
-  friend struct CacheOwner;
+  // The same without the GIL. The frames are this thread's own and stand still.
+  [[nodiscard]] StackId stack_at_detached(const cpython::Frame* frame) noexcept;
 
+  // The runs of the evaluation loop in the stack that was asked for last, innermost first:
+  // visit(first frame, the stack up to the innermost frame of the run, the stack outside it).
+  template <class Visit>
+  void for_each_run(Visit&& visit) const noexcept;
+
+  // For the C library, when the thread ends.
+  static void release(void* cache) noexcept;
+
+ private:
   // Hidden frames have links too, with the id of their caller and kHidden for a code.
   struct Link {
     const cpython::Frame* frame;
@@ -48,33 +65,107 @@ class PrefixCache {
   };
   static constexpr CodeId kHidden = 0xFFFFFFFF;
 
+  struct Recent {
+    std::uintptr_t instruction;
+    StackId caller, stack;
+  };
+  static constexpr std::size_t kRecents = 2048;  // 32 KB
+
+  // How far the links hold, and how many frames there are inside of that.
+  struct Found {
+    std::size_t outside, inside;
+  };
+
   [[nodiscard]] static bool unchanged(const Link& link) noexcept;
+  [[nodiscard]] Recent& recent(StackId caller, std::uintptr_t instruction) const noexcept;
+  [[nodiscard]] std::uintptr_t mark_of(std::size_t at) const noexcept;
+  [[nodiscard]] Found find(const cpython::Frame* innermost) const noexcept;
   [[nodiscard]] StackId refresh(std::size_t from) noexcept;
-  [[nodiscard]] StackId rebuild(const cpython::Frame* frame) noexcept;
+  [[nodiscard, gnu::noinline]] StackId rebuild(const cpython::Frame* innermost,
+                                               Found found) noexcept;
   void fill(std::size_t at, const cpython::Frame* frame) noexcept;
   [[nodiscard]] bool make_room(std::size_t links) noexcept;
-  void release() noexcept;
+  [[nodiscard]] static PrefixCache* make_mine() noexcept;
 
   Link* links_ = nullptr;  // links_[0] is the end mark
+  Recent* recents_ = nullptr;
+  std::uint32_t* runs_ = nullptr;  // the links that begin one, outermost first; as much room
+  std::size_t run_count_ = 0;
+  std::size_t depth_ = 0;  // links of the last stack, of which size_ may be kept
   std::size_t size_ = 0;   // real links: [1] to [size_]
   std::size_t room_ = 0;
   std::uint64_t epoch_ = 0;  // the registry's when the links were made
-  bool whole_ = true;        // every link filled since refresh() began may be kept
+  std::size_t kept_ = 0;     // refresh() has filled links up to here that may be kept
+  bool attached_ = true;     // the thread is
+  bool ends_ = false;        // the thread does
 };
 
-// The hot path. Budget: 15 instructions a frame for the same live stack (bench/instructions.py).
+namespace detail {
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit PrefixCache prefix_cache;
+}
+
+inline PrefixCache* PrefixCache::mine() noexcept {
+  PrefixCache& cache = detail::prefix_cache;
+  return cache.links_ != nullptr ? &cache : make_mine();
+}
+
+inline std::uintptr_t PrefixCache::mark_of(std::size_t at) const noexcept {
+  constexpr unsigned kBits = 32;  // of the number; above it, which cache it is of
+  return (reinterpret_cast<std::uintptr_t>(this) >> 4 << (kBits + 1)) | at << 1 | 1;
+}
+
+inline PrefixCache::Found PrefixCache::find(const cpython::Frame* innermost) const noexcept {
+  constexpr std::uintptr_t kNumber = 0xFFFFFFFF;
+  const cpython::Frame* callee = innermost;
+  std::size_t inside = 1;
+  for (auto* frame = cpython::previous(innermost); frame != nullptr;
+       callee = frame, frame = cpython::previous(frame), ++inside) {
+    const std::uintptr_t mark = cpython::call_mark(frame, callee);
+    const std::size_t at = mark >> 1 & kNumber;
+    if (mark != 0 && at <= size_ && mark == mark_of(at) && links_[at].frame == frame &&
+        unchanged(links_[at])) {
+      return {at, inside};
+    }
+  }
+  return {0, inside};
+}
+
+// The hot path. Budget: 70 instructions for a frame whose caller has a mark, 15 for each frame more
+// (bench/instructions.py).
 inline StackId PrefixCache::stack_at(const cpython::Frame* frame) noexcept {
-  if (size_ == 0 || links_[size_].frame != frame || epoch_ != store().codes.epoch()) {
-    return rebuild(frame);
+  if (epoch_ != store().codes.epoch()) [[unlikely]]
+    size_ = 0;
+  const Found found = find(frame);
+  Link& link = links_[size_];
+  if (found.inside != 1 || found.outside + 1 != size_ || link.frame != frame) {
+    return rebuild(frame, found);
   }
-  const Link* moved = nullptr;  // the outermost link whose frame is at another instruction now
-  for (const Link* link = links_ + size_; link != links_; --link) {
-    if (!unchanged(*link)) [[unlikely]]
-      moved = link;
-    if (cpython::previous(link->frame) != link[-1].frame) [[unlikely]]
-      return rebuild(frame);
+  if (unchanged(link)) return link.stack;
+  const std::uintptr_t instruction = cpython::instruction(frame);
+  const StackId caller = links_[size_ - 1].stack;
+  const Recent& known = recent(caller, instruction);
+  if (known.instruction != instruction || known.caller != caller ||
+      cpython::executable(frame) != link.executable) {
+    return refresh(size_);
   }
-  return moved == nullptr ? links_[size_].stack : refresh(static_cast<std::size_t>(moved - links_));
+  link.instruction = instruction;
+  return link.stack = known.stack;
+}
+
+template <class Visit>
+void PrefixCache::for_each_run(Visit&& visit) const noexcept {
+  std::size_t inner = depth_;  // the innermost link of the run
+  for (std::size_t i = run_count_; i-- != 0;) {
+    const std::size_t first = runs_[i];
+    visit(links_[first].frame, links_[inner].stack, links_[first - 1].stack);
+    inner = first - 1;
+  }
+  if (inner != 0) visit(static_cast<const cpython::Frame*>(nullptr), links_[inner].stack, kEmpty);
+}
+
+inline PrefixCache::Recent& PrefixCache::recent(StackId caller,
+                                                std::uintptr_t instruction) const noexcept {
+  return recents_[(instruction / cpython::kCodeUnit + caller) % kRecents];
 }
 
 inline bool PrefixCache::unchanged(const Link& link) noexcept {

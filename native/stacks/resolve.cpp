@@ -5,12 +5,15 @@
 #include "base/lock.h"
 #include "base/pages.h"
 #include "base/segments.h"
+#include "stacks/modules.h"
 
 namespace whence::stacks {
 namespace {
 
 constexpr std::string_view kUnknownName = "<unknown>";
 constexpr std::string_view kTruncatedName = "<truncated>";
+constexpr std::string_view kGapName = "<native frames missing>";
+constexpr std::string_view kUnmergedName = "<Python frames inside, native frames outside>";
 
 // The content hash of each stack by its id, 0 where nobody has asked yet. Written under the lock; a
 // hash computed twice is the same twice.
@@ -58,9 +61,24 @@ struct PathBuffer {
 
 std::uint64_t hash_frame(std::uint64_t outer, StackId id) noexcept {
   const ResolvedFrame frame = resolve(id);
-  return content_hash_step(outer, base::hash_bytes(frame.name.data(), frame.name.size()),
-                           base::hash_bytes(frame.filename.data(), frame.filename.size()),
-                           frame.place);
+  std::uint64_t name = base::hash_bytes(frame.name.data(), frame.name.size());
+  if (frame.kind == FrameKind::native) name = base::mix(name, frame.address);
+  return content_hash_step(
+      outer, name, base::hash_bytes(frame.filename.data(), frame.filename.size()), frame.place);
+}
+
+// A run of Python frames, outermost first: as many steps out as there are still frames to hash.
+std::uint64_t hash_node(std::uint64_t outer, StackId id) noexcept {
+  const StackTable& table = store().stacks;
+  if (!is_python_run(table.node(id).code)) return hash_frame(outer, id);
+  const PythonRun run = python_run(table, id);
+  const std::uint32_t count = table.depth(run.inner) - table.depth(run.outer);
+  const PathBuffer path(count);
+  if (path.ids == nullptr) return outer;
+  StackId frame = run.inner;
+  for (std::uint32_t i = 0; i < count; ++i, frame = table.node(frame).parent) path.ids[i] = frame;
+  for (std::uint32_t i = count; i-- != 0;) outer = hash_frame(outer, path.ids[i]);
+  return outer;
 }
 
 }  // namespace
@@ -68,14 +86,36 @@ std::uint64_t hash_frame(std::uint64_t outer, StackId id) noexcept {
 std::string_view name_of(FrameKind kind) noexcept {
   switch (kind) {
     case FrameKind::python: return "python";
+    case FrameKind::native: return "native";
     case FrameKind::truncated: return "truncated";
+    case FrameKind::unmerged: return "unmerged";
   }
   return {};
 }
 
+namespace {
+
+ResolvedFrame resolve_native(const Node& node) noexcept {
+  if (node.code == kRemark) {
+    const bool gap = node.offset == static_cast<std::int32_t>(Remark::gap);
+    return gap ? ResolvedFrame{FrameKind::truncated, kGapName, {}, {}}
+               : ResolvedFrame{FrameKind::unmerged, kUnmergedName, {}, {}};
+  }
+  const Module& module = modules()[module_of(node.code)];
+  return {FrameKind::native,
+          {},
+          base::names().get(module.path),
+          {},
+          base::names().get(module.build_id),
+          static_cast<std::uint32_t>(node.offset)};
+}
+
+}  // namespace
+
 ResolvedFrame resolve(StackId id) noexcept {
   if (is_truncated(id)) return {FrameKind::truncated, kTruncatedName, {}, {}};
   const Node& node = store().stacks.node(id);
+  if (is_native(node.code)) return resolve_native(node);
   const CodeFacts facts = store().codes.facts(node.code);
   if (node.code == kNoCode) return {FrameKind::python, kUnknownName, kUnknownName, {}};
   return {FrameKind::python, facts.name, facts.filename,
@@ -105,7 +145,7 @@ bool content_hash(StackId stack, std::uint64_t& hash) noexcept {
   }
   hash = id == kEmpty ? 0 : remembered(id);
   while (length != 0) {
-    hash = hash_frame(hash, path.ids[--length]);
+    hash = hash_node(hash, path.ids[--length]);
     remember(path.ids[length], hash);
   }
   if (is_truncated(stack)) hash = hash_frame(hash, kTruncated);

@@ -10,18 +10,22 @@
 
 #include "base/line_table.h"
 #include "base/lock.h"
+#include "stacks/mixed_frames.h"
 #include "stacks/store.h"
 
 namespace whence::stacks {
 
-enum class FrameKind : std::uint8_t { python, truncated };
+enum class FrameKind : std::uint8_t { python, native, truncated, unmerged };
 
 [[nodiscard]] std::string_view name_of(FrameKind kind) noexcept;
 
+// A native frame has no name: `filename` is the module's, `address` lies in it.
 struct ResolvedFrame {
   FrameKind kind;
   std::string_view name, filename;
   base::Location place;
+  std::string_view build_id = {};  // in hexadecimal
+  std::uint32_t address = 0;
 };
 
 // The frame that `id` adds to its parent.
@@ -31,8 +35,19 @@ struct ResolvedFrame {
 // truncated stack begins with its truncation mark.
 template <class Visit>
 void for_each_frame(StackId stack, Visit&& visit) {
+  const StackTable& table = store().stacks;
   if (is_truncated(stack)) visit(StackId{kTruncated});
-  for (StackId id = whole_part(stack); id != kEmpty; id = store().stacks.node(id).parent) visit(id);
+  for (StackId id = whole_part(stack); id != kEmpty; id = table.node(id).parent) {
+    if (!is_python_run(table.node(id).code)) {
+      visit(id);
+      continue;
+    }
+    const PythonRun run = python_run(table, id);
+    for (StackId frame = run.inner; frame != run.outer && frame != kEmpty;
+         frame = table.node(frame).parent) {
+      visit(frame);
+    }
+  }
 }
 
 // A hash of what a stack's frames say (name, file, place), the same for two stacks whose frames

@@ -28,12 +28,13 @@ StackId StackTable::find(StackId parent, CodeId code, std::int32_t offset) const
   return (depth & kAlias) != 0 ? depth & ~kAlias : id;
 }
 
-StackId StackTable::intern(StackId parent, CodeId code, std::int32_t offset) noexcept {
+StackId StackTable::intern(StackId parent, CodeId code, std::int32_t offset,
+                           std::uint32_t frames) noexcept {
   if (is_truncated(parent)) return parent;
   if (const StackId id = find(parent, code, offset)) return id;
   const base::Holding holding(lock_);
   if (const StackId id = find(parent, code, offset)) return id;
-  if (const StackId id = add({parent, code, offset, depth(parent) + 1})) return id;
+  if (const StackId id = add({parent, code, offset, depth(parent) + frames})) return id;
   count_truncated();
   return parent | kTruncated;
 }

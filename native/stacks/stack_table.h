@@ -53,8 +53,9 @@ class StackTable {
 
   // The id of `parent` with one more frame, or kEmpty if it is not there yet.
   [[nodiscard]] StackId find(StackId parent, CodeId code, std::int32_t offset) const noexcept;
-  // The same, added if need be.
-  [[nodiscard]] StackId intern(StackId parent, CodeId code, std::int32_t offset) noexcept;
+  // The same, added if need be. A node may stand for several frames (stacks/mixed_frames.h).
+  [[nodiscard]] StackId intern(StackId parent, CodeId code, std::int32_t offset,
+                               std::uint32_t frames = 1) noexcept;
   // From now on find() gives `target` for this frame. Not having room for that is no loss.
   void add_alias(StackId parent, CodeId code, std::int32_t offset, StackId target) noexcept;
 

@@ -40,6 +40,7 @@ struct alignas(64) Cursor {
   std::uint32_t os_id;
   std::uint64_t chunks;  // that this thread has had
   Cursor* next_free;
+  bool late;  // its thread had ended before: nobody may say when it does again
 
   [[gnu::always_inline]] bool enter() noexcept {
     busy.store(1, std::memory_order_relaxed);

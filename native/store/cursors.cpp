@@ -47,11 +47,6 @@ bool Cursors::same_process() const noexcept {
   return alive != nullptr && alive->load(std::memory_order_relaxed) == 1;
 }
 
-bool Cursors::in_wiped_child() const noexcept {
-  const std::atomic<std::uint64_t>* alive = alive_.load(std::memory_order_relaxed);
-  return alive != nullptr && alive->load(std::memory_order_relaxed) == 0;
-}
-
 void Cursors::forget_all() noexcept {
   free_ = nullptr;
   for (std::size_t block = 0; block < blocks_; ++block) {

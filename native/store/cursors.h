@@ -5,6 +5,7 @@
 // Fails by: nullptr from take().
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -39,7 +40,10 @@ class Cursors {
   // Is this the process that called prepare()?
   [[nodiscard]] bool same_process() const noexcept;
   // Or a child of it in which forget_all() has not been called?
-  [[nodiscard]] bool in_wiped_child() const noexcept;
+  [[nodiscard]] bool in_wiped_child() const noexcept {
+    const std::atomic<std::uint64_t>* alive = alive_.load(std::memory_order_relaxed);
+    return alive != nullptr && alive->load(std::memory_order_relaxed) == 0;
+  }
   // In a forked child: all cursors are free again.
   void forget_all() noexcept;
 

@@ -96,11 +96,13 @@ bool File::is_ours() const noexcept {
   return descriptor_ >= 0 && system.identify(descriptor_, &id) == 0 && id == id_;
 }
 
-int File::reserve(std::uint64_t offset, std::size_t size) noexcept {
+int File::reserve(std::uint64_t offset, std::size_t size, Pages pages) noexcept {
   if (!is_ours()) return EBADF;
   if (exceeds_limit(offset + size)) return EFBIG;
   for (int attempt = 0; !writes_zeros_; ++attempt) {
     if (system.fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0) {
+      // There is room now: if this fails, pages are made when they are touched.
+      if (pages == Pages::written) static_cast<void>(write_zeros(offset, size));
       return 0;
     }
     if (errno == EOPNOTSUPP || errno == ENOSYS) writes_zeros_ = true;
@@ -112,7 +114,7 @@ int File::reserve(std::uint64_t offset, std::size_t size) noexcept {
 
 // A hole would be filled when it is touched, and a full disk would then be SIGBUS.
 int File::write_zeros(std::uint64_t offset, std::size_t size) noexcept {
-  static constexpr std::uint8_t zeros[16384] = {};
+  static std::uint8_t zeros[256 * 1024];  // as large as a chunk: the kernel takes it as one piece
   while (size != 0) {
     const std::size_t part = std::min(size, sizeof zeros);
     if (const int error = base::write_all(descriptor_, zeros, part, static_cast<off_t>(offset))) {

@@ -26,8 +26,11 @@ class File {
   [[nodiscard]] int settle() noexcept;
   // Removes what create() made, and closes it.
   void discard() noexcept;
-  // Room on the disk for [offset, offset + size), so that touching it cannot fail later.
-  [[nodiscard]] int reserve(std::uint64_t offset, std::size_t size) noexcept;
+  // Room on the disk for [offset, offset + size), so that touching it cannot fail later. `written`
+  // is for whoever will write to all of it: the kernel has its pages in memory from the beginning,
+  // in few pieces, instead of reading each as it is touched. That is a fifth of the time.
+  enum class Pages : std::uint8_t { reserved, written };
+  [[nodiscard]] int reserve(std::uint64_t offset, std::size_t size, Pages pages) noexcept;
   // nullptr with errno set.
   [[nodiscard]] void* map(std::uint64_t offset, std::size_t size) noexcept;
   // Has the kernel make all pages of a mapping now, which takes less than one after the other. For

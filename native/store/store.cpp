@@ -105,6 +105,7 @@ int Store::start(const Options& options) noexcept {
   metadata_full_ = false;
   last_thread_ = 0;
   parked_count_ = introduced_count_ = 0;
+  has_late_ = false;
   metadata_ = {};
   chunks_.clear();
   state_ = State::on;
@@ -119,7 +120,7 @@ int Store::start(const Options& options) noexcept {
 
 int Store::map_header() noexcept {
   const std::size_t size = header_->header_size;
-  if (const int error = file_.reserve(0, size)) return error;
+  if (const int error = file_.reserve(0, size, File::Pages::reserved)) return error;
   auto* mapped = static_cast<FileHeader*>(file_.map(0, size));
   if (mapped == nullptr) return errno;
   *mapped = spare_header_;
@@ -194,11 +195,27 @@ void Store::drop(Cursor* cursor, Reason reason, std::uint64_t events) noexcept {
   cursor->lost_reason = static_cast<std::uint32_t>(reason);
 }
 
+Store::Spot Store::this_spot() noexcept {
+  const Cursor* cursor = detail::this_cursor;
+  if (cursor == nullptr || !cursors_.same_process()) return {};
+  const base::Holding holding(lock_);
+  if (cursor->chunk == kNoChunk || cursor->generation != last_generation_) return {};
+  return {cursor->chunk, chunks_.at(cursor->chunk).sequence};
+}
+
+bool Store::is_there(const Spot& spot) noexcept {
+  if (spot.chunk == kNoChunk || !cursors_.same_process()) return false;
+  const base::Holding holding(lock_);
+  return spot.chunk < chunks_.count() && chunks_.at(spot.chunk).sequence == spot.sequence;
+}
+
 Status Store::status() noexcept {
   Status status = {};
+  status.descriptor = -1;
   if (!cursors_.same_process()) return status;
   const base::Holding holding(lock_);
   if (header_ == nullptr) return status;
+  if (file_.is_ours()) status.descriptor = file_.descriptor();
   status.state = state_;
   status.reason = header_->reason;
   status.error = header_->error;
@@ -234,6 +251,7 @@ void Store::forget_parent() noexcept {
   chunks_.clear();
   metadata_ = {};
   parked_count_ = introduced_count_ = 0;
+  has_late_ = false;
 }
 
 }  // namespace whence::store

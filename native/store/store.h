@@ -46,6 +46,7 @@ struct Status {
   std::array<std::uint64_t, format::kReasons> dropped;
   std::uint64_t names_lost;
   std::uint64_t bytes;                         // of the file
+  int descriptor;                              // of the file; -1: it is not ours any more
   std::uint64_t start_ticks, start_monotonic;  // when it began
 };
 
@@ -108,9 +109,21 @@ class Store {
     }
     return write_string(generation, ref);
   }
+  // Is a stack written, or has it found no room?
+  [[nodiscard, gnu::always_inline]] bool has_stack(std::uint32_t generation,
+                                                   std::uint32_t id) const noexcept {
+    if (!written_stacks_.has(id)) return false;
+    const std::uint32_t written = written_stacks_.at(id)->load(std::memory_order_acquire);
+    return written == generation || written == ~generation;
+  }
   // A stack, unless it is written; those below it must be.
   void write_stack(std::uint32_t generation, std::uint32_t id, std::uint32_t parent,
                    std::uint32_t code, std::int32_t offset) noexcept;
+  // The same of one that ends in a native frame, or in a run of Python frames.
+  void write_native_stack(std::uint32_t generation, std::uint32_t id, std::uint32_t parent,
+                          std::uint32_t module, std::uint32_t address) noexcept;
+  void write_python_run(std::uint32_t generation, std::uint32_t id, std::uint32_t parent,
+                        std::uint32_t python) noexcept;
   // Has the metadata no room for a name that nobody has used before? One is counted as lost.
   [[nodiscard]] bool refuses_names(std::uint32_t generation) noexcept;
 
@@ -118,6 +131,14 @@ class Store {
 
   // Writes what the recording holds at this moment to another file. An errno.
   [[nodiscard]] int dump(int file) noexcept;
+  // The chunk that this thread writes into, and whether it is still that one: a ring may have taken
+  // it for something else.
+  struct Spot {
+    std::uint32_t chunk = kNoChunk;
+    std::uint64_t sequence = 0;
+  };
+  [[nodiscard]] Spot this_spot() noexcept;
+  [[nodiscard]] bool is_there(const Spot& spot) noexcept;
   // Which file the recording is in, while it is on.
   [[nodiscard]] base::FileId file_id() noexcept;
 
@@ -127,6 +148,8 @@ class Store {
   void forget_parent() noexcept;
 
  private:
+  template <class Encode>
+  void write_node(std::uint32_t generation, std::uint32_t id, Encode&& encode) noexcept;
   struct Metadata {
     std::uint32_t chunk = kNoChunk;
     std::uint8_t* next = nullptr;
@@ -161,12 +184,14 @@ class Store {
   [[nodiscard]] std::uint32_t take_chunk(format::ChunkClass what, const Cursor* taker,
                                          std::uint32_t thread, std::uint64_t first_event) noexcept;
   [[nodiscard]] std::uint32_t find_chunk(format::ChunkClass what, const Cursor* taker) noexcept;
-  [[nodiscard]] std::uint32_t grow() noexcept;
+  [[nodiscard]] std::uint32_t grow(bool will_be_filled) noexcept;
   [[nodiscard]] bool map_chunk(std::uint32_t index) noexcept;
   void retire(std::uint32_t index) noexcept;
   void seal(std::uint32_t index, std::uint64_t word) noexcept;
   [[nodiscard]] bool steal(std::uint32_t index) noexcept;
   void seal_parked() noexcept;
+  std::uint64_t end(Cursor& cursor) noexcept;
+  void end_late_threads() noexcept;
   void count_all() noexcept;
   void fail(format::Reason reason, int error) noexcept;
   void drop(Cursor* cursor, format::Reason reason, std::uint64_t events) noexcept;
@@ -216,6 +241,7 @@ class Store {
   std::size_t parked_count_ = 0;
   Introduced introduced_[kMostIntroduced] = {};
   std::size_t introduced_count_ = 0;
+  bool has_late_ = false;  // there are cursors that say so
   // By string and by stack: in which generation it was written.
   base::Segments<std::atomic<std::uint32_t>, 10> written_;
   base::Segments<std::atomic<std::uint32_t>, 10> written_stacks_;

@@ -63,7 +63,9 @@ std::uint32_t Store::find_chunk(ChunkClass what, const Cursor* taker) noexcept {
     const std::uint64_t now = base::ticks();
     if (now > keep_ticks_) index = chunks_.oldest_sealed(now - keep_ticks_);
   }
-  if (index == kNoChunk && (most_chunks_ == 0 || chunks_.count() < most_chunks_)) return grow();
+  if (index == kNoChunk && (most_chunks_ == 0 || chunks_.count() < most_chunks_)) {
+    return grow(taker != nullptr && taker->chunks != 0);
+  }
   if (index == kNoChunk) index = chunks_.oldest_sealed();
   if (index == kNoChunk) {
     index = chunks_.oldest_open(taker);
@@ -74,9 +76,11 @@ std::uint32_t Store::find_chunk(ChunkClass what, const Cursor* taker) noexcept {
   return index;
 }
 
-std::uint32_t Store::grow() noexcept {
+// A thread that has filled a chunk will fill the next one, too.
+std::uint32_t Store::grow(bool will_be_filled) noexcept {
   const std::uint32_t index = chunks_.count();
-  if (const int error = file_.reserve(place_of(index), chunk_size_)) {
+  const auto pages = will_be_filled ? File::Pages::written : File::Pages::reserved;
+  if (const int error = file_.reserve(place_of(index), chunk_size_, pages)) {
     fail(reason_of(error), error);
     return kNoChunk;
   }

@@ -4,6 +4,7 @@
 
 #include "base/byte_pool.h"
 #include "format/records/code.h"
+#include "format/records/native.h"
 #include "format/records/string.h"
 #include "store/store.h"
 
@@ -65,21 +66,37 @@ std::uint64_t Store::write_string(std::uint32_t recording, std::uint32_t ref) no
   return done ? std::uint64_t{ref} + 1 : 0;
 }
 
-void Store::write_stack(std::uint32_t recording, std::uint32_t id, std::uint32_t parent,
-                        std::uint32_t code, std::int32_t offset) noexcept {
-  if (written_stacks_.has(id) &&
-      written_stacks_.at(id)->load(std::memory_order_acquire) == recording) {
-    return;
-  }
-  if (!cursors_.same_process()) return;
+template <class Encode>
+void Store::write_node(std::uint32_t recording, std::uint32_t id, Encode&& encode) noexcept {
+  if (has_stack(recording, id) || !cursors_.same_process()) return;
   const base::Holding holding(lock_);
   if (state_ != State::on || recording != last_generation_) return;
   std::atomic<std::uint32_t>* written = written_stacks_.ensure(id);
   if (written == nullptr) return;
-  const bool done = append_metadata(format::kLongestCompact, [&](std::uint8_t* out, auto&) {
+  const bool done = append_metadata(format::kLongestCompact, encode);
+  if (!done) ++header_->names_lost;
+  written->store(done ? recording : ~recording, std::memory_order_release);
+}
+
+void Store::write_stack(std::uint32_t recording, std::uint32_t id, std::uint32_t parent,
+                        std::uint32_t code, std::int32_t offset) noexcept {
+  write_node(recording, id, [&](std::uint8_t* out, auto&) {
     return format::Stack::encode(out, id, parent, code, offset);
   });
-  if (done) written->store(recording, std::memory_order_release);
+}
+
+void Store::write_native_stack(std::uint32_t recording, std::uint32_t id, std::uint32_t parent,
+                               std::uint32_t module, std::uint32_t address) noexcept {
+  write_node(recording, id, [&](std::uint8_t* out, auto&) {
+    return format::NativeStack::encode(out, id, parent, module, address);
+  });
+}
+
+void Store::write_python_run(std::uint32_t recording, std::uint32_t id, std::uint32_t parent,
+                             std::uint32_t python) noexcept {
+  write_node(recording, id, [&](std::uint8_t* out, auto&) {
+    return format::PythonRun::encode(out, id, parent, python);
+  });
 }
 
 bool Store::refuses_names(std::uint32_t recording) noexcept {

@@ -1,5 +1,6 @@
 // store_threads.cpp: threads and their chunks: how one comes to a thread, and where it goes when
 // the thread ends.
+#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ void on_thread_end(void*) {
 }
 
 // Of each chunk, for what is said at its beginning.
-constexpr std::size_t kReserved = 3 * format::kLongestCompact;
+constexpr std::size_t kReserved = 4 * format::kLongestCompact;
 
 pthread_key_t end_key;
 bool has_end_key = false;  // both written once, under the store's lock, before the first cursor
@@ -43,6 +44,12 @@ struct Identity {
   std::uint64_t spans, events, chunks;
 };
 thread_local constinit Identity last_identity = {};
+
+// Asked by a thread that has no cursor: what has its number is of one that had it before.
+bool is_gone(std::uint32_t os_id) noexcept {
+  if (os_id == static_cast<std::uint32_t>(syscall(SYS_gettid))) return true;
+  return syscall(SYS_tgkill, getpid(), os_id, 0) != 0 && errno == ESRCH;
+}
 
 }  // namespace
 
@@ -89,6 +96,7 @@ Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
 Cursor* Store::own(Cursor* cursor, bool known) noexcept {
   if (cursor != nullptr && cursor->generation == last_generation_) return cursor;
   if (cursor == nullptr) {
+    if (has_late_) end_late_threads();
     cursor = cursors_.take(last_generation_);
     if (cursor == nullptr) return nullptr;
     detail::this_cursor = cursor;
@@ -104,6 +112,7 @@ Cursor* Store::own(Cursor* cursor, bool known) noexcept {
     cursor->spans = last_identity.spans;
     cursor->events = last_identity.events;
     cursor->chunks = last_identity.chunks;
+    cursor->late = has_late_ = true;
     return cursor;
   }
   cursor->thread = claim_introduced(cursor->os_id);
@@ -248,24 +257,45 @@ void Store::this_thread_ends() noexcept {
   if (!cursors_.same_process()) return;
   const base::Holding holding(lock_);
   if (state_ != State::idle && cursor.generation == last_generation_) {
-    const std::uint64_t events =
-        cursor.events + (cursor.committed != nullptr ? cursor.events_in_chunk() : 0);
-    append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
-      return format::ThreadEnd::encode(out, deltas, base::ticks(), cursor.thread, events);
-    });
+    const std::uint64_t events = end(cursor);
     last_identity = {cursor.generation, cursor.thread, cursor.spans, events, cursor.chunks};
-    const bool worth_keeping = cursor.committed != nullptr &&
-                               Committed::from(cursor.committed_word()).bytes < capacity() * 3 / 4;
-    if (state_ == State::on && worth_keeping && parked_count_ < kMostParked) {
-      ChunkInfo& chunk = chunks_.at(cursor.chunk);
-      chunk.owner = nullptr;
-      chunk.handed_over = Committed::from(cursor.committed_word()).events;
-      parked_[parked_count_++] = {cursor.chunk, cursor.committed_word(), cursor.deltas};
-    } else {
-      detach(cursor);
-    }
   }
   cursors_.give_back(cursor);
+}
+
+// The C library gives memory back when the last destructor has been called, and nothing is called
+// after that. So whoever comes next looks whether such threads are still there.
+void Store::end_late_threads() noexcept {
+  has_late_ = false;
+  cursors_.for_each(last_generation_, [&](Cursor& cursor) {
+    if (!cursor.late) return;
+    if (!is_gone(cursor.os_id)) {
+      has_late_ = true;
+      return;
+    }
+    end(cursor);
+    cursors_.give_back(cursor);
+  });
+}
+
+// How many events it had.
+std::uint64_t Store::end(Cursor& cursor) noexcept {
+  const std::uint64_t events =
+      cursor.events + (cursor.committed != nullptr ? cursor.events_in_chunk() : 0);
+  append_metadata(format::kLongestCompact, [&](std::uint8_t* out, format::Deltas& deltas) {
+    return format::ThreadEnd::encode(out, deltas, base::ticks(), cursor.thread, events);
+  });
+  const bool worth_keeping = cursor.committed != nullptr &&
+                             Committed::from(cursor.committed_word()).bytes < capacity() * 3 / 4;
+  if (state_ == State::on && worth_keeping && parked_count_ < kMostParked) {
+    ChunkInfo& chunk = chunks_.at(cursor.chunk);
+    chunk.owner = nullptr;
+    chunk.handed_over = Committed::from(cursor.committed_word()).events;
+    parked_[parked_count_++] = {cursor.chunk, cursor.committed_word(), cursor.deltas};
+  } else {
+    detach(cursor);
+  }
+  return events;
 }
 
 void Store::seal_parked() noexcept {

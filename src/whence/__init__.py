@@ -3,15 +3,22 @@
 Where did this time, this memory, this error come from?
 """
 
-from whence import _calls, _environment, generated, tracers
+from whence import _calls, _core, _environment, generated, tracers
 from whence._core import Stack, capture, counter, mark, span
 from whence._frame import Frame
 from whence._include import get_include
+from whence._part import RecordingError
 from whence._record import record
-from whence._recording import Recording, RecordingError, open  # noqa: A004
+from whence._recording import Recording, open  # noqa: A004
 from whence._schedule import schedule
 from whence._statistics import statistics
 from whence._symbolize import symbolize, to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from whence import handles, memory
 
 __all__ = [
     "Frame",
@@ -23,7 +30,9 @@ __all__ = [
     "counter",
     "generated",
     "get_include",
+    "handles",
     "mark",
+    "memory",
     "open",
     "record",
     "schedule",
@@ -37,4 +46,19 @@ __all__ = [
 __version__ = "0.1.0"
 
 _environment.apply()
-del _calls
+del _calls, TYPE_CHECKING
+
+
+def __getattr__(name: str) -> "ModuleType":
+    """Import what few programs need when they do."""
+    if name not in ("handles", "memory"):
+        message = f"module 'whence' has no attribute {name!r}"
+        raise AttributeError(message)
+    # What that takes is no business of the program's, whose memory may be recorded.
+    before = _core.set_answering(True)
+    try:
+        from importlib import import_module  # noqa: PLC0415
+
+        return import_module(f"whence.{name}")
+    finally:
+        _core.set_answering(before)

@@ -1,4 +1,6 @@
-"""Which part of a recording is read."""
+"""Which part of a recording is read, and for how long."""
+
+import time
 
 from whence import _units
 
@@ -9,36 +11,50 @@ if TYPE_CHECKING:
 
 
 class Bounds:
-    """A stretch of time, and some of the threads; None for all."""
+    """A stretch of time, and some of the threads; None for all.
 
-    __slots__ = ("end", "start", "threads")
+    Each reading of it ends after ``timeout`` nanoseconds, if there is one.
+    """
+
+    __slots__ = ("end", "start", "threads", "timeout")
 
     def __init__(
         self,
         start: "int | None" = None,
         end: "int | None" = None,
         threads: "tuple[int, ...] | None" = None,
+        timeout: "int | None" = None,
     ) -> None:
         self.start = start
         self.end = end
         self.threads = threads
+        self.timeout = timeout
 
     def within(
         self,
         start: "int | str | None",
         end: "int | str | None",
         threads: "Iterable[int] | None",
+        timeout: "float | str | None" = None,
     ) -> "Bounds":
         """Return the part of this part."""
-        starts = [t for t in (self.start, _time(start, "start")) if t is not None]
-        ends = [t for t in (self.end, _time(end, "end")) if t is not None]
+        starts = [t for t in (self.start, moment(start, "start")) if t is not None]
+        ends = [t for t in (self.end, moment(end, "end")) if t is not None]
         chosen = self.threads
         if threads is not None:
             chosen = tuple(t for t in threads if chosen is None or t in chosen)
         first, last = max(starts, default=None), min(ends, default=None)
         if first is not None and last is not None:
             last = max(first, last)
-        return Bounds(first, last, chosen)
+        limits = [self.timeout, None if timeout is None else seconds(timeout)]
+        limit = min((each for each in limits if each is not None), default=None)
+        return Bounds(first, last, chosen, limit)
+
+    def stretch(self, duration: int) -> "tuple[int, int]":
+        """Return where it begins and ends in a recording of that length."""
+        start = min(max(self.start or 0, 0), duration)
+        end = duration if self.end is None else min(self.end, duration)
+        return start, max(start, end)
 
     def has(self, event: "Any") -> bool:
         """Say whether an event lies in it, if only in part."""
@@ -53,11 +69,25 @@ class Bounds:
         return bool(begin + lasted >= self.start)
 
     def __iter__(self) -> "Iterator[Any]":
-        """Give the arguments of the native reader."""
-        return iter((self.start, self.end, self.threads))
+        """Give the arguments of the native reader, which is to begin now."""
+        deadline = None
+        if self.timeout is not None:
+            deadline = time.monotonic_ns() + self.timeout
+        return iter((self.start, self.end, self.threads, deadline))
 
 
-def _time(time: "int | str | None", name: str) -> "int | None":
+def seconds(timeout: "float | str") -> int:
+    """Return a time limit in nanoseconds."""
+    return _units.nanoseconds(timeout, "timeout")
+
+
+def partly(until: int) -> str:
+    """Say that the time limit has ended a reading."""
+    return f"only a part of the recording was read, up to {until / 1e9:.3f} s"
+
+
+def moment(time: "int | str | None", name: str) -> "int | None":
+    """Return a time in nanoseconds, from those or from a text."""
     if isinstance(time, str):
         return _units.moment(time, name)
     if time is not None and not isinstance(time, int):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
+from itertools import chain
+
+from whence import _core
 from whence._events import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
-    from whence import _core
     from whence._bounds import Bounds
 
 ENTERED = ("call", "resume", "throw", "open")
@@ -22,6 +25,7 @@ _COLUMNS = (
     *(("entered", "B"), ("left", "B")),
 )
 _UNKNOWN = (None, None, None)
+_NO_FUNCTION = 0xFFFFFFFF  # there was no room for it
 
 
 class CallBatch:
@@ -89,19 +93,26 @@ class Calls:
     Whoever takes Arrow streams takes this without copies.
     """
 
-    __slots__ = ("_bounds", "_path", "_reader")
+    __slots__ = ("_bounds", "_path", "_readers")
 
-    def __init__(self, path: str, reader: _core.Reader, bounds: Bounds) -> None:
+    def __init__(
+        self, path: str, readers: Callable[[], Iterator[_core.Reader]], bounds: Bounds
+    ) -> None:
         self._path = path
-        self._reader = reader
+        self._readers = readers
         self._bounds = bounds
 
     def __iter__(self) -> Iterator[CallBatch]:
-        return map(_batch, self._reader.batches(*self._bounds))
+        bounds = tuple(self._bounds)
+        batches = (_batches(reader, bounds) for reader in self._readers())
+        return chain.from_iterable(batches)
 
     def read(self) -> CallBatch:
         """Return all calls as one batch."""
-        batches = list(self)
+        bounds = tuple(self._bounds)
+        parts = [list(_batches(reader, bounds)) for reader in self._readers()]
+        functions = _number_functions([batches for batches in parts if batches])
+        batches = list(chain.from_iterable(parts))
         if len(batches) == 1:
             return batches[0]
         columns = {
@@ -110,15 +121,33 @@ class Calls:
             )
             for name, type_ in _COLUMNS
         }
-        functions = batches[-1].functions if batches else []
         return CallBatch(sum(map(len, batches)), functions, **columns)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Give a stream to whoever asks; another schema than ours is not made."""
-        return self._reader.arrow_calls(*self._bounds)
+        return _core.arrow_calls(self._readers(), tuple(self._bounds))
 
     def __repr__(self) -> str:
         return f"<calls of {self._path}>"
+
+
+def _number_functions(parts: list[list[CallBatch]]) -> list[Any]:
+    """Give the functions of several processes the same numbers; return all of them."""
+    if len(parts) < 2:  # noqa: PLR2004
+        return parts[0][-1].functions if parts else []
+    known: dict[Any, int] = {}
+    for batches in parts:
+        numbers = {_NO_FUNCTION: _NO_FUNCTION}
+        for number, function in enumerate(batches[-1].functions):
+            numbers[number] = known.setdefault(function, len(known))
+        for batch in batches:
+            same = array("I", map(numbers.__getitem__, batch.function))
+            batch.function = memoryview(same)
+    return list(known)
+
+
+def _batches(reader: _core.Reader, bounds: tuple[Any, ...]) -> Iterator[CallBatch]:
+    return map(_batch, reader.batches(*bounds))
 
 
 def _batch(item: tuple[int, int, bytes, list[Any]]) -> CallBatch:

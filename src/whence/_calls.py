@@ -8,7 +8,7 @@ from whence import _core, tracers
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import CodeType, FrameType
     from typing import Any
 
     from whence._options import Options
@@ -25,6 +25,7 @@ class NativeCalls(tracers.CallTracer):
         options: "Options",
         enter: "Callable[[int], None]",  # noqa: ARG002
     ) -> str | None:
+        _core.see_code(_code_of_greenlets())
         return _core.start_calls(
             options.include,
             options.exclude,
@@ -45,10 +46,29 @@ class NativeCalls(tracers.CallTracer):
         _core.pause_calls()
 
     def resume(self) -> None:
+        _core.see_code(_code_of_greenlets())
         _core.resume_calls(_tasks())
 
     def forget(self) -> None:
         _core.forget_calls()
+
+
+def _code_of_greenlets() -> "list[CodeType]":
+    """Return the code of frames that wait in greenlets, where that has to be seen."""
+    greenlet = getattr(sys.modules.get("greenlet"), "greenlet", None)
+    if sys.version_info < (3, 15) or not isinstance(greenlet, type):
+        return []
+    import gc  # noqa: PLC0415
+
+    found = []
+    for each in gc.get_objects():
+        if not issubclass(type(each), greenlet):  # asks nothing of the object
+            continue
+        frame: FrameType | None = each.gr_frame
+        while frame is not None:
+            found.append(frame.f_code)
+            frame = frame.f_back
+    return found
 
 
 def _tasks() -> "list[Any]":
@@ -65,7 +85,10 @@ def _tasks() -> "list[Any]":
             if frame.f_code is run:
                 loops.add(frame.f_locals["self"])
             frame = frame.f_back
-    return [task for loop in loops if loop for task in asyncio.all_tasks(loop)]
+    every = asyncio.all_tasks
+    # From 3.14, what is written in C does not know of tasks written in Python.
+    ways = {every, getattr(asyncio.tasks, "_py_all_tasks", every)}
+    return [task for loop in loops if loop for all_of in ways for task in all_of(loop)]
 
 
 tracers.register("calls", NativeCalls)

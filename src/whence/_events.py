@@ -11,7 +11,7 @@ RecordingInfo = namedtuple(  # noqa: PYI024
     [
         *("path", "version", "file_id", "pid", "program", "python", "whence"),
         *("start", "duration", "clock", "chunk_size", "size", "packed"),
-        *("closed", "ended", "error", "calls"),
+        *("closed", "ended", "error", "calls", "memory"),
     ],
     module="whence",
 )
@@ -22,14 +22,27 @@ What a recording says about itself.
 ``closed`` is False for a recording that was never stopped: its program is still
 running, or was killed. ``ended`` is the reason for which a recording ended early, or
 None, and ``error`` the number of the system's error behind it, or None.
-``calls`` says why calls were not recorded, if they should have been.
+``calls`` says why calls were not recorded, if they should have been, and ``memory`` the
+same of memory: "no_stacks" if only stacks are missing, several reasons with commas.
+"""
+
+Process = namedtuple(  # noqa: PYI024
+    "Process",
+    ["id", "pid", "program", "python", "start", "end", "info"],
+    module="whence",
+)
+Process.__doc__ = """\
+A process that a recording is of.
+
+``start`` and ``end`` are those of its own recording, on the clock that all share, and
+``info`` is the ``RecordingInfo`` of it alone.
 """
 
 Thread = namedtuple(  # noqa: PYI024
-    "Thread", ["id", "os_id", "name", "start", "end"], module="whence"
+    "Thread", ["id", "os_id", "name", "start", "end", "process"], module="whence"
 )
 Thread.__doc__ = """\
-A thread of the program.
+A thread of the program, in the process with the id ``process``.
 
 ``start`` is None if it ran before it was first seen, and ``end`` if it was still
 running at the end.
@@ -58,6 +71,18 @@ Collection = namedtuple(  # noqa: PYI024
     module="whence",
 )
 Collection.__doc__ = "A run of the garbage collector."
+
+HandleEvent = namedtuple(  # noqa: PYI024
+    "HandleEvent",
+    ["namespace", "handle", "name", "backend", "thread", "start", "duration"],
+    module="whence",
+)
+HandleEvent.__doc__ = """\
+Work of a lowered program, by ``whence.handles.event()``.
+
+``namespace`` is None unless it was told with the handle; ``thread`` is the one that
+told of it.
+"""
 
 Call = namedtuple(  # noqa: PYI024
     "Call",
@@ -92,6 +117,16 @@ All calls of a function. Times are nanoseconds.
 ``total`` is how long it was running or waiting for what it called: recursion counts
 once. ``own`` is without the calls inside. A generator or coroutine is called anew each
 time it is resumed. A function written in C has no ``filename`` and no ``line``.
+"""
+
+Group = namedtuple(  # noqa: PYI024
+    "Group", ["function", "callers", "calls", "total", "own"], module="whence"
+)
+Group.__doc__ = """\
+The calls of a function that came by the same callers. Times are nanoseconds.
+
+``callers`` are functions, the nearest first: as many as were asked for, fewer where
+there are no more. ``total`` counts once where a group is inside itself.
 """
 
 ExceptionEvent = namedtuple(  # noqa: PYI024
@@ -131,5 +166,7 @@ Record = namedtuple(  # noqa: PYI024
 Record.__doc__ = """\
 One record, as it was written; the reference of the format lists kinds and fields.
 
-Names are resolved, durations are nanoseconds; code and stacks are numbers.
+Names are resolved, durations are nanoseconds; code and stacks are numbers. In a merged
+recording, threads and times are those that it has everywhere, also in ``fields``; all
+other numbers are those of their process.
 """

@@ -19,6 +19,16 @@ class RecordingInfo(NamedTuple):
     ended: str | None
     error: int | None
     calls: str | None
+    memory: str | None
+
+class Process(NamedTuple):
+    id: int
+    pid: int
+    program: str | None
+    python: str | None
+    start: int
+    end: int
+    info: RecordingInfo
 
 class Thread(NamedTuple):
     id: int
@@ -26,6 +36,7 @@ class Thread(NamedTuple):
     name: str | None
     start: int | None
     end: int | None
+    process: int
 
 class Span(NamedTuple):
     name: str | None
@@ -50,6 +61,15 @@ class Collection(NamedTuple):
     collected: int
     uncollectable: int
 
+class HandleEvent(NamedTuple):
+    namespace: str | None
+    handle: int
+    name: str | None
+    backend: str | None
+    thread: int
+    start: int
+    duration: int
+
 class Call(NamedTuple):
     function: str | None
     filename: str | None
@@ -71,6 +91,13 @@ class Function(NamedTuple):
     name: str | None
     filename: str | None
     line: int | None
+    calls: int
+    total: int
+    own: int
+
+class Group(NamedTuple):
+    function: Function
+    callers: tuple[Function, ...]
     calls: int
     total: int
     own: int

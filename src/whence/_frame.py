@@ -14,5 +14,7 @@ Where one frame was: function, file and place in the source.
 
 Lines count from 1 and columns from 0, in UTF-8 bytes, as ``code.co_positions()`` has
 them; what is not known is None. ``kind`` is ``"python"``, ``"generated"`` for what
-generated code came from, or ``"truncated"`` where inner frames were lost.
+generated code came from, ``"handle"`` for what a debug handle stands for, ``"native"``
+for native code, ``"truncated"`` where frames were lost, or ``"unmerged"`` between
+Python frames and native ones whose order is not known.
 """

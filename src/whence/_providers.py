@@ -19,13 +19,25 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def active() -> list[Callable[[str, int], list[Frame]]]:
-    """Return a provider for each library that is there."""
+class Library:
+    """One library: what a line came from, and whether to ask about a file at all."""
+
+    __slots__ = ("knows", "provide")
+
+    def __init__(
+        self, provide: Callable[[str, int], list[Frame]], knows: Callable[[str], bool]
+    ) -> None:
+        self.provide = provide
+        self.knows = knows
+
+
+def active() -> list[Library]:
+    """Return each library that is there."""
     modules = sys.modules
     return [make(modules[name]) for name, make in _MAKERS.items() if modules.get(name)]
 
 
-def _jinja2(environment: Any) -> Callable[[str, int], list[Frame]]:
+def _jinja2(environment: Any) -> Library:
     """Find the line of a Jinja2 template behind its compiled Python.
 
     The compiled code carries the template's file name, or ``<template>`` if it came
@@ -44,7 +56,7 @@ def _jinja2(environment: Any) -> Callable[[str, int], list[Frame]]:
                 found.setdefault(referrer.filename or "<template>", []).append(referrer)
         return found
 
-    def provide(filename: str, line: int) -> list[Frame]:
+    def candidates(filename: str) -> list[Any]:
         nonlocal templates
         if filename.endswith(".py") or (
             filename.startswith("<") and filename != "<template>"
@@ -52,40 +64,57 @@ def _jinja2(environment: Any) -> Callable[[str, int], list[Frame]]:
             return []
         if templates is None:
             templates = loaded()
-        candidates = templates.get(filename, [])
-        if len(candidates) != 1:  # several templates from strings: no telling which
-            return []
-        template = candidates[0]
-        source_line = template.get_corresponding_lineno(line)
-        return [Frame(template.name or "<template>", filename, source_line)]
-
-    return provide
-
-
-def _inductor(codecache: Any) -> Callable[[str, int], list[Frame]]:
-    """Find the model code behind a line of ``torch._inductor`` output."""
+        found = templates.get(filename, [])
+        is_any_string = filename == "<template>" and len(found) > 1
+        return [] if is_any_string else found
 
     def provide(filename: str, line: int) -> list[Frame]:
+        # One file has a template for each environment, and others that await the
+        # collector: they may all be meant, if they say the same.
+        found = {
+            (template.name, template.get_corresponding_lineno(line))
+            for template in candidates(filename)
+        }
+        if len(found) != 1:
+            return []
+        ((name, source_line),) = found
+        return [Frame(name or "<template>", filename, source_line)]
+
+    return Library(provide, lambda filename: bool(candidates(filename)))
+
+
+def _inductor(codecache: Any) -> Library:
+    """Find the model code behind a line of ``torch._inductor`` output."""
+
+    def knows(filename: str) -> bool:
+        return filename in codecache.PyCodeCache.linemaps
+
+    def provide(filename: str, line: int) -> list[Frame]:
+        if not knows(filename):
+            return []  # what is asked below is remembered there for ever
         found = codecache.PyCodeCache.stack_frames_for_code(filename, line)
         return [
             Frame(frame["name"], frame["filename"], frame["line"])
             for frame in found or ()
         ]
 
-    return provide
+    return Library(provide, knows)
 
 
-def _ipython(interactiveshell: Any) -> Callable[[str, int], list[Frame]]:
+def _ipython(interactiveshell: Any) -> Library:
     """Find the input cell behind the file name that IPython makes up for it."""
 
-    def provide(filename: str, line: int) -> list[Frame]:
+    def label(filename: str) -> Any:
         shell_class = interactiveshell.InteractiveShell
         if not shell_class.initialized():
-            return []
-        label = shell_class.instance().compile.format_code_name(filename)
-        return [Frame("<cell>", " ".join(label), line)] if label else []
+            return None
+        return shell_class.instance().compile.format_code_name(filename)
 
-    return provide
+    def provide(filename: str, line: int) -> list[Frame]:
+        found = label(filename)
+        return [Frame("<cell>", " ".join(found), line)] if found else []
+
+    return Library(provide, lambda filename: bool(label(filename)))
 
 
 _MAKERS = {

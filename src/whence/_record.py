@@ -10,7 +10,7 @@ from whence._session import Session
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     from whence._cycles import Cycles
     from whence._schedule import Schedule
@@ -34,8 +34,15 @@ class record:  # noqa: N801
 
     ``calls`` records every call of a Python function, ``c_calls`` those of C functions
     by them, ``exceptions`` where exceptions are raised and handled, ``gc`` runs of the
-    garbage collector. ``include`` and ``exclude`` are globs for files and qualified
-    names, ``max_depth`` is how deep calls are recorded, and calls shorter than
+    garbage collector. ``memory`` records every block that Python's allocators give and
+    take back, with the stack that asked for it, ``"all"`` also what libraries take from
+    the C library and the system; ``memory_detail="full"`` adds the stacks of what gives
+    back, ``"state"`` keeps what is in use and no history. ``memory_skip`` leaves out
+    ``"allocated"``, ``"moved"``, ``"freed"``, ``"out_of_memory"`` or ``"segments"``.
+    ``native`` adds the frames of C, C++ and the like to the stacks of memory.
+
+    ``include`` and ``exclude`` are globs for files and qualified names of calls,
+    ``max_depth`` is how deep calls are recorded, and calls shorter than
     ``min_duration`` that call nothing are counted instead.
 
     ``schedule`` chooses among the steps of a program, told by ``step()``; ``on_ready``
@@ -51,6 +58,10 @@ class record:  # noqa: N801
         c_calls: bool = False,
         exceptions: bool = False,
         gc: bool = True,
+        memory: "bool | Literal['all']" = False,
+        memory_detail: str = "alloc",
+        memory_skip: "Iterable[str]" = (),
+        native: bool = False,
         keep: float | str | None = None,
         max_size: int | str | None = None,
         pack: bool = True,
@@ -71,6 +82,10 @@ class record:  # noqa: N801
             c_calls=c_calls,
             exceptions=exceptions,
             gc=gc,
+            memory=memory,
+            memory_detail=memory_detail,
+            memory_skip=memory_skip,
+            native=native,
             keep=keep,
             max_size=max_size,
             pack=pack,
@@ -83,7 +98,7 @@ class record:  # noqa: N801
             chunk_size=chunk_size,
         )
         self._cycles = _make_cycles(schedule)
-        self._on_ready = on_ready
+        self._on_ready = _checked(on_ready, schedule)
         self._session: Session | None = None
 
     def start(self) -> "Self":
@@ -154,6 +169,33 @@ class record:  # noqa: N801
             session.dump(os.fsdecode(path), overwrite=overwrite)
 
     @property
+    def memory_detail(self) -> str:
+        """What is recorded of memory: may be changed, and the history so far stays.
+
+        But not from or to ``"state"`` while memory is recorded: that has no history.
+        """
+        return str(self._options.arguments["memory_detail"])
+
+    @memory_detail.setter
+    def memory_detail(self, detail: str) -> None:
+        _process.detach_if_forked()
+        with _process.lock:
+            before, session = self.memory_detail, self._running()
+            self._options.detail_memory(detail)
+            if session is None or not self.memory or detail == before:
+                return
+            if "state" in (before, detail):
+                self._options.detail_memory(before)
+                message = "'state' has no history: stop() before it is changed"
+                raise ValueError(message)
+            session.start_memory()
+
+    @property
+    def memory(self) -> bool | str:
+        """Whether memory is recorded, or ``"all"`` of it, as was asked for."""
+        return self._options.memory
+
+    @property
     def path(self) -> str | None:
         """Where the recording is, or the last one was."""
         return None if self._session is None else self._session.path
@@ -198,22 +240,14 @@ class record:  # noqa: N801
         self.stop()
 
     def __call__(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
-        """Return ``function`` with a recording of each outermost call of it."""
-        import functools  # noqa: PLC0415
+        """Return ``function`` with a recording of each outermost call of it.
 
-        @functools.wraps(function)
-        def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
-            with _process.lock:
-                outermost = _process.current is not self
-                if outermost:
-                    self.start()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                if outermost:
-                    self.stop()
+        That of a generator lasts from its first item to its end, that of a coroutine
+        from its start to its result.
+        """
+        from whence import _outermost  # noqa: PLC0415
 
-        return wrapper
+        return _outermost.decorate(self, function)
 
     def __repr__(self) -> str:
         return f"<whence.record {self.state} {self.path or self._wanted!r}>"
@@ -274,5 +308,19 @@ def _make_cycles(schedule: "Schedule | None") -> "Cycles | None":
     if schedule is None:
         return None
     from whence._cycles import Cycles  # noqa: PLC0415
+    from whence._schedule import Schedule  # noqa: PLC0415
 
+    if not isinstance(schedule, Schedule):
+        message = f"schedule must be what whence.schedule() gives, not {schedule!r}"
+        raise TypeError(message)
     return Cycles(schedule)
+
+
+def _checked(on_ready: "Any", schedule: "Schedule | None") -> "Any":
+    if on_ready is not None and not callable(on_ready):
+        message = f"on_ready must be a function, not {on_ready!r}"
+        raise TypeError(message)
+    if on_ready is not None and schedule is None:
+        message = "on_ready is for the cycles of a schedule: pass schedule, too"
+        raise ValueError(message)
+    return on_ready

@@ -7,128 +7,80 @@ decoded in native/read; modules that only reading needs are imported by what nee
 from __future__ import annotations
 
 import os
+from itertools import chain, islice
 
-from whence import _core
 from whence._bounds import Bounds
+from whence._event_list import Events
+from whence._part import Part, Place, Readers, RecordingError, zstd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, Generic, Self, TypeVar
+    from typing import Any, Self
 
+    from whence import _core
     from whence._call_table import Calls
     from whence._events import (
         Collection,
         Counter,
         ExceptionEvent,
         Function,
+        HandleEvent,
         Losses,
+        Process,
         Record,
         RecordingInfo,
         Span,
         Task,
         Thread,
     )
+    from whence._memory import Memory
     from whence._tree import CallTree
+    from whence.handles import HandleTable
 
-    Item = TypeVar("Item")
-else:  # a base class that needs no import of typing
-    Item = None
-
-    class Generic:
-        __slots__ = ()
-        __class_getitem__ = classmethod(lambda cls, _: cls)
-
-
-_CLOCKS = {1: "monotonic", 2: "tsc", 3: "arm_counter"}
 _REGULAR_FILE = 0o100000
 _FILE_TYPE = 0o170000
-_LEAST_PAIRS = 1 << 17
-
-
-class RecordingError(ValueError):
-    """A file is not a recording, or cannot be read."""
-
-
-class Events(Generic[Item]):
-    """Events of one kind. Each iteration reads the recording again, chunk by chunk."""
-
-    __slots__ = ("_bounds", "_make", "_path", "_read", "_what")
-
-    def __init__(
-        self,
-        path: str,
-        what: str,
-        read: Callable[[], Iterator[Any]],
-        make: Any,
-        bounds: Bounds | None = None,  # if they are not the reader's to heed
-    ) -> None:
-        self._path = path
-        self._what = what
-        self._read = read
-        self._make = make
-        self._bounds = bounds
-
-    def __iter__(self) -> Iterator[Item]:
-        events = map(self._make, self._read())
-        return events if self._bounds is None else filter(self._bounds.has, events)
-
-    def __repr__(self) -> str:
-        return f"<{self._what} of {self._path}>"
-
-
-class _File:
-    """An open file, and how its chunks are unpacked.
-
-    The native reader holds it, and iterators hold that: so a file stays open as long as
-    anybody reads from it, and no longer.
-    """
-
-    __slots__ = ("_descriptor", "_path")
-
-    def __init__(self, path: str, descriptor: int) -> None:
-        self._path = path
-        self._descriptor = descriptor
-
-    def __call__(self, packed: bytes, size: int) -> bytes:
-        plain: bytes = _zstd(self._path).unpack(packed, size)
-        return plain
-
-    def close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __del__(self) -> None:
-        self.close()
+_LEAST_LISTED = 1 << 18
+_BYTES_EACH = 14
+_MERGED = b"PK\x03\x04"  # what a merged recording begins with
 
 
 class Recording:
-    """A recording, as ``whence.open()`` gives it.
+    """A recording of one process or more, as ``whence.open()`` gives it.
 
-    Iterating over it yields its records as they were written: metadata first, then
-    chunk by chunk. What is damaged is left out, and counted in ``losses``. Times are
-    nanoseconds since the recording began.
+    Iterating over it yields its records as they were written: process by process,
+    metadata first, then chunk by chunk. What is damaged is left out, and counted in
+    ``losses``. Times are nanoseconds since the recording began.
     """
 
-    __slots__ = ("_bounds", "_file", "_path", "_reader")
+    __slots__ = (
+        "_bounds",
+        "_folders",
+        "_parts",
+        "_path",
+        "_readers",
+        "_unreadable",
+        "_whole",
+    )
 
     def __init__(self, path: str, file: int) -> None:
         self._path = path
         self._bounds = Bounds()
-        self._file: _File | None = _File(path, file)
-        self._reader = _core.Reader(file, self._file)
-        reason = _explain(self._reader.header())
-        if reason is not None:
+        self._readers: Readers | None = Readers(path, file)
+        self._folders: dict[str, None] | None = None
+        try:
+            parts = _open_parts(self._readers, _places(path, file))
+        except BaseException:
             self.close()
-            message = f"{path} {reason}"
-            raise RecordingError(message)
+            raise
+        self._whole = tuple(part for part in parts if part.problem is None)
+        self._parts = self._whole  # a slice may have fewer
+        self._unreadable = [text for part in parts if (text := part.lacking)]
 
     def close(self) -> None:
         """Close the file. What was read from it stays valid. A slice leaves it open."""
-        if self._file is not None:
-            self._reader.close()
-            self._file.close()
+        if self._readers is not None:
+            self._readers.close()
 
     def slice(
         self,
@@ -136,17 +88,27 @@ class Recording:
         end: int | str | None = None,
         *,
         threads: Iterable[int] | None = None,
+        processes: Iterable[int] | None = None,
+        timeout: float | str | None = None,
     ) -> Recording:
-        """Return a part of the recording: a stretch of time, and some of its threads.
+        """Return a part of it: a stretch of time, some of its threads and processes.
 
         Times are nanoseconds since the recording began, or texts like ``"1.5s"``. What
         is open at the beginning begins there, what is open at the end is cut there;
-        ``threads`` has the ids of ``Recording.threads``. The part reads from the same
-        file, and is closed with it.
+        ``threads`` and ``processes`` have the ids of ``Recording.threads`` and
+        ``.processes``. Each time that the part is read, ``timeout``, in seconds or like
+        ``"5s"``, ends that before the end: a call tree is then not ``complete``, a
+        stream ends with a ``UserWarning``. The part reads from the same file, and is
+        closed with it.
         """
         part: Recording = object.__new__(type(self))
-        part._path, part._reader, part._file = self._path, self._reader, None
-        part._bounds = self._bounds.within(start, end, threads)
+        part._path, part._readers, part._parts = self._path, None, self._parts
+        part._folders, part._unreadable = self._folders, self._unreadable
+        part._whole = self._whole
+        part._bounds = self._bounds.within(start, end, threads, timeout)
+        if processes is not None:
+            chosen = set(processes)
+            part._parts = tuple(each for each in self._parts if each.id in chosen)
         return part
 
     def __enter__(self) -> Self:
@@ -161,81 +123,55 @@ class Recording:
     @property
     def info(self) -> RecordingInfo:
         """What the recording says about itself."""
-        from datetime import datetime, timedelta, timezone  # noqa: PLC0415
+        from whence import _processes  # noqa: PLC0415
 
-        from whence._events import RecordingInfo  # noqa: PLC0415
+        return _processes.info_of(self._whole, self._whole[0].file_size)
 
-        header = self._reader.header()
-        state = header["state"]
-        start = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017
-        return RecordingInfo(
-            path=self._path,
-            version="{}.{}".format(*header["version"]),
-            file_id=header["file_id"].hex(),
-            pid=header["pid"],
-            program=self._reader.info("program"),
-            python=self._reader.info("python"),
-            whence=self._reader.info("whence"),
-            start=start + timedelta(microseconds=header["start_wall"] // 1000),
-            duration=header["duration"],
-            clock=_CLOCKS.get(header["clock"], "unknown"),
-            chunk_size=header["chunk_size"],
-            size=header["size"],
-            packed=header["packed"],
-            closed=header["closed"],
-            ended=header["reason"] if state == "ended" else None,
-            error=(header["error"] or None) if state == "ended" else None,
-            calls=self._reader.info("calls"),
-        )
+    @property
+    def processes(self) -> list[Process]:
+        """The processes, in the order in which they began."""
+        return [part.process for part in self._parts]
 
     @property
     def threads(self) -> list[Thread]:
-        """The threads of the program, in the order in which they were seen."""
+        """The threads of each process, in the order in which they were seen."""
         from whence._events import Thread  # noqa: PLC0415
 
         wanted = self._bounds.threads
-        threads = (Thread(*thread) for thread in self._reader.threads())
-        return [t for t in threads if wanted is None or t.id in wanted]
+        threads = (
+            Thread(*thread, part.id)
+            for part in self._chosen()
+            for thread in part.reader.threads()
+            if wanted is None or thread[0] in wanted
+        )
+        return list(islice(threads, self._most()))
 
     @property
     def tasks(self) -> list[Task]:
         """The tasks of event loops, as they were met. Reads the whole recording."""
-        from whence._events import Task  # noqa: PLC0415
+        from whence import _processes  # noqa: PLC0415
 
-        known = self._reader.tasks()
-        # A file can claim any number of them; a real one has no more than it has bytes.
-        most = max(_LEAST_PAIRS, 2 * self._reader.header()["size"])
-        pairs: dict[tuple[int, int], None] = {}  # each once, in their order
-        for pair in self._reader.awaits() if known else ():
-            if len(pairs) == most:
-                break
-            if all(pair):  # else a task that nobody has told of
-                pairs[pair] = None
-        awaits: dict[int, list[int]] = {}
-        awaited_by: dict[int, list[int]] = {}
-        for task, awaited in pairs:
-            awaits.setdefault(task, []).append(awaited)
-            awaited_by.setdefault(awaited, []).append(task)
-        return [
-            Task(
-                *task,
-                tuple(awaits.get(task[0], ())),
-                tuple(awaited_by.get(task[0], ())),
-            )
-            for task in known
-        ]
+        bounds = tuple(self._bounds)
+        tasks = (_processes.tasks_of(part, bounds) for part in self._parts)
+        return list(islice(chain.from_iterable(tasks), self._most()))
 
     def calls(self) -> Calls:
         """Read the calls of functions as they ended: a stream of batches."""
         from whence._call_table import Calls  # noqa: PLC0415
 
-        return Calls(self._path, self._reader, self._bounds)
+        return Calls(self._path, self._each_reader, self._bounds)
 
-    def call_tree(self) -> CallTree:
-        """Add up the calls by the path of functions that leads to them."""
+    def call_tree(self, *, timeout: float | str | None = None) -> CallTree:
+        """Add up the calls by the path of functions that leads to them.
+
+        After ``timeout``, in seconds or like ``"5s"``, the tree is that of what was
+        read until then, and not ``complete``.
+        """
         from whence._tree import CallTree  # noqa: PLC0415
 
-        return CallTree(self._reader.tree(*self._bounds))
+        bounds = tuple(self._bounds.within(None, None, None, timeout))
+        tables = (reader.tree(*bounds) for reader in self._each_reader())
+        return CallTree.of_tables(tables, self._size())
 
     @property
     def functions(self) -> list[Function]:
@@ -245,60 +181,121 @@ class Recording:
 
     def shorten(self, filename: str) -> str:
         """Return a file's name below the folder that the program imported it from."""
-        longest = number = 0
-        while folder := self._reader.info(f"import_path_{number}"):
-            number += 1
-            start = folder.rstrip("/") + "/"
-            if filename.startswith(start):
-                longest = max(longest, len(start))
-        return filename[longest:]
+        if self._folders is None:
+            each = (part.folders() for part in self._parts)
+            self._folders = dict.fromkeys(chain.from_iterable(each))
+        fitting = (len(f) for f in self._folders if filename.startswith(f))
+        return filename[max(fitting, default=0) :]
 
     @property
     def exceptions(self) -> Events[ExceptionEvent]:
         """Where exceptions were raised and handled."""
         from whence._events import ExceptionEvent  # noqa: PLC0415
 
-        read = self._reader.exceptions
-        make = ExceptionEvent._make
-        return Events(self._path, "exceptions", lambda: read(*self._bounds), make)
+        read = self._chained(lambda reader, bounds: reader.exceptions(*bounds))
+        return Events(self._path, "exceptions", read, ExceptionEvent._make)
 
     @property
     def spans(self) -> Events[Span]:
         """The spans of each thread as they ended; last, those that never did."""
         from whence._events import Span  # noqa: PLC0415
 
-        make = Span._make
-        return Events(self._path, "spans", self._reader.spans, make, self._bounds)
+        read = self._chained(lambda reader, bounds: reader.spans(*bounds))
+        return Events(self._path, "spans", read, Span._make, self._bounds)
 
     @property
     def counters(self) -> Events[Counter]:
         """The values that counters were given."""
         from whence._events import Counter  # noqa: PLC0415
 
-        make = Counter._make
-        return Events(self._path, "counters", self._reader.counters, make, self._bounds)
+        read = self._chained(lambda reader, bounds: reader.counters(*bounds))
+        return Events(self._path, "counters", read, Counter._make, self._bounds)
 
     @property
     def gc(self) -> Events[Collection]:
         """The runs of the garbage collector."""
         from whence._events import Collection  # noqa: PLC0415
 
-        read, make = self._reader.collections, Collection._make
-        return Events(self._path, "collections", read, make, self._bounds)
+        read = self._chained(lambda reader, bounds: reader.collections(*bounds))
+        return Events(self._path, "collections", read, Collection._make, self._bounds)
+
+    @property
+    def handle_events(self) -> Events[HandleEvent]:
+        """The work of lowered programs, as it was told of."""
+        from whence._events import HandleEvent  # noqa: PLC0415
+
+        read = self._chained(lambda reader, bounds: reader.handle_events(*bounds))
+        make = HandleEvent._make
+        return Events(self._path, "handle events", read, make, self._bounds)
+
+    @property
+    def handles(self) -> HandleTable:
+        """What the handles in it stand for: the tables that were installed."""
+        from whence import _processes  # noqa: PLC0415
+
+        return _processes.handles_of(self._parts, self._path)
+
+    @property
+    def memory(self) -> Memory:
+        """Questions about memory: its peak, what was never given back, ...
+
+        Of one process: addresses of several are not the same memory.
+        """
+        from whence._memory import Memory  # noqa: PLC0415
+
+        if len(self._parts) != 1:
+            message = (
+                "memory is that of one process: choose one of .processes by its id, "
+                "as in recording.slice(processes=[1]).memory"
+            )
+            raise ValueError(message)
+        return Memory(self._parts[0].reader, self._bounds)
 
     @property
     def losses(self) -> Losses:
         """What became of every event. Reads the whole recording."""
-        from whence._events import Losses  # noqa: PLC0415
+        from whence import _processes  # noqa: PLC0415
 
-        totals = self._reader.totals()
-        names = totals["names"] + totals["names_left_out"]
-        return Losses(totals["produced"], totals["recorded"], totals["dropped"], names)
+        return _processes.losses_of(part.reader.totals() for part in self._parts)
 
     def __iter__(self) -> Iterator[Record]:
         from whence._events import Record  # noqa: PLC0415
 
-        return map(Record._make, self._reader.records())
+        readers = (part.reader for part in self._parts)
+        records = chain.from_iterable(reader.records() for reader in readers)
+        return map(Record._make, records)
+
+    def _chosen(self) -> Iterator[Part]:
+        """Give the parts that may have any of the threads that are asked for."""
+        wanted = self._bounds.threads
+        for part in self._parts:
+            if wanted is None or any(map(part.place.has_thread, wanted)):
+                yield part
+
+    def _each_reader(self) -> Iterator[_core.Reader]:
+        return (part.reader for part in self._chosen())
+
+    def _chained(
+        self, read: Callable[[_core.Reader, tuple[Any, ...]], Iterator[Any]]
+    ) -> Callable[[], Iterator[Any]]:
+        """Return what reads all processes, one after the other, within one limit."""
+
+        def read_all() -> Iterator[Any]:
+            bounds = tuple(self._bounds)
+            readers = self._each_reader()
+            return chain.from_iterable(read(reader, bounds) for reader in readers)
+
+        return read_all
+
+    def _most(self) -> int:
+        """Return how many threads, or tasks, are listed: as a file of one has room for.
+
+        Small parts can claim as many as large ones, and there may be thousands.
+        """
+        return max(_LEAST_LISTED, self._size() // _BYTES_EACH)
+
+    def _size(self) -> int:
+        return sum(part.header["size"] for part in self._whole)
 
 
 def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001
@@ -323,56 +320,79 @@ def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001
     return Recording(name, file)
 
 
+def open_descriptor(name: str, descriptor: int) -> Recording:
+    """Open a recording by another descriptor of its file, wherever that is now."""
+    return Recording(name, os.dup(descriptor))
+
+
 def _expect_regular_file(name: str, file: int) -> None:
     if os.fstat(file).st_mode & _FILE_TYPE != _REGULAR_FILE:
         message = f"{name} is not a recording: it is not a regular file"
         raise RecordingError(message)
 
 
-def totals(recording: Recording) -> dict[str, Any]:
-    """Count everything in a recording, and list its problems."""
-    return recording._reader.totals()  # noqa: SLF001
+def parts_of(recording: Recording) -> tuple[Part, ...]:
+    """Return the recordings of single processes that it consists of."""
+    return recording._parts  # noqa: SLF001
 
 
-def rewrite(
-    recording: Recording, file: int, *, pack: bool = True, keep: int = 0
+def has_memory(recording: Recording) -> bool:
+    """Say whether memory was recorded, in one of its processes at least."""
+    return any(part.reader.memory_starts() for part in recording._parts)  # noqa: SLF001
+
+
+def start_of(recording: Recording) -> int:
+    """Return the reading of the monotonic clock at which its times begin."""
+    start: int = recording._whole[0].header["start_monotonic"]  # noqa: SLF001
+    return start - recording._whole[0].place.time_shift  # noqa: SLF001
+
+
+def wall_clock_of(recording: Recording) -> int:
+    """Return what the monotonic clock lacks to the wall clock, in nanoseconds."""
+    header = recording._whole[0].header  # noqa: SLF001
+    lack: int = header["start_wall"] - header["start_monotonic"]
+    return lack
+
+
+def unreadable(recording: Recording) -> list[str]:
+    """Say which parts of the file, or ends of them, cannot be read, and why."""
+    return recording._unreadable  # noqa: SLF001
+
+
+def rewrite(  # noqa: PLR0913
+    recording: Recording,
+    file: int,
+    *,
+    pack: bool = True,
+    keep: int = 0,
+    symbols: list[tuple[int, int, bytes, bytes, int]] | None = None,
+    close: bool = True,
 ) -> dict[str, Any]:
-    """Write what can be read to an empty file, closed; its totals.
+    """Write what can be read of one process to an empty file; its totals.
 
     Chunks whose events all happened more than ``keep`` nanoseconds before the last one
-    are left out, unless ``keep`` is 0.
+    are left out, unless ``keep`` is 0. ``symbols`` name native frames anew. Without
+    ``close``, the copy of one that was never closed is none that was.
     """
-    packer = _zstd(recording._path).pack if pack else None  # noqa: SLF001
-    return recording._reader.rewrite(file, packer, keep)  # noqa: SLF001
+    (part,) = parts_of(recording)
+    packer = zstd(recording._path).pack if pack else None  # noqa: SLF001
+    return part.reader.rewrite(file, packer, keep, symbols or [], close)
 
 
-def _explain(header: dict[str, Any]) -> str | None:
-    """Say why a file cannot be read, if so."""
-    opened = header["opened"]
-    if opened == "good":
-        return None
-    if opened == "not_a_recording":
-        return "is not a recording" if header["size"] else "is not a recording: empty"
-    if opened == "too_new":
-        version = "{}.{}".format(*header["version"])
-        return (
-            f"was written by a newer whence (format {version}); "
-            "upgrade whence to read it"
-        )
-    if opened == "cut_short":
-        return "is a recording cut off within its header: nothing of it can be read"
-    return "is a recording with a damaged header: nothing of it can be read"
+def _places(path: str, file: int) -> list[Place]:
+    if os.pread(file, len(_MERGED), 0) != _MERGED:
+        return [Place()]
+    from whence import _merged  # noqa: PLC0415
+
+    return _merged.places(path, file)
 
 
-def _zstd(path: str) -> Any:
-    try:
-        from whence import _zstd  # noqa: PLC0415
-    except ImportError:
-        import sys  # noqa: PLC0415
-
-        need = "backports.zstd is not installed: pip install backports.zstd"
-        if sys.version_info >= (3, 14):
-            need = "this Python was built without it: use one that has compression.zstd"
-        message = f"{path} is packed with zstd, and {need}"
-        raise RecordingError(message) from None
-    return _zstd
+def _open_parts(readers: Readers, places: list[Place]) -> list[Part]:
+    """Open all of them; what can be read of some is worth more than an error."""
+    parts = [Part(readers, place, number) for number, place in enumerate(places, 1)]
+    if all(part.problem for part in parts):
+        name = parts[0].place.name
+        where = f"{readers.path}: {name}" if name else readers.path
+        message = f"{where} {parts[0].problem}"
+        raise RecordingError(message)
+    return parts

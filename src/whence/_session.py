@@ -6,7 +6,7 @@ What a recorder does between ``start()`` and ``stop()``, or a schedule in one cy
 import os
 import sys
 
-from whence import _core, _process
+from whence import _core, _process, _running, generated
 from whence._enters import Enters
 
 TYPE_CHECKING = False
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from whence._options import Options
 
+_MEMORY_FACTS = {
+    "no_stacks": "memory_stacks"
+}  # a fact is told once: events may go, too
 MOST_DUMPS = 16  # of its own accord
-_FILE_EXISTS = 17  # the errno; the module is not imported for it
+_FILE_EXISTS, _ITSELF = 17, 16  # as errno; the module is not imported for them
 _MOST_NUMBERS = 10_000  # of files beside each other
 
 
@@ -32,6 +35,7 @@ class Session:
         self._enters: Enters | None = None
         self._hooks: Any = None  # the module, once begun: later nothing is imported
         self.paused = False
+        self._memory_changed = False  # while it was paused
         self.events: list[Any] = []
         self.path = ""
 
@@ -59,6 +63,7 @@ class Session:
         if not self.paused:
             self.paused = True
             self._tracer.pause()
+            _core.pause_memory()
             self._watch_gc(on=False)
 
     def resume(self) -> None:
@@ -66,9 +71,35 @@ class Session:
             self.paused = False
             self._watch_gc(on=True)
             self._tracer.resume()
+            if self._memory_changed:
+                self.start_memory()
+            else:
+                _core.resume_memory()
+
+    def start_memory(self) -> "str | None":
+        """Record memory as the options say, or with others from now on."""
+        options = self._options
+        self._memory_changed = self.paused
+        if self.paused or not options.memory:
+            return None
+        wanted = options.memory_detail, options.memory_events
+        everywhere = options.memory == "all"
+        return _core.start_memory(*wanted, everywhere, options.native)
 
     def dump(self, path: str, *, overwrite: bool) -> None:
-        _core.dump_recording(os.fsencode(path), overwrite)
+        _core.tell_memory_state()
+        try:
+            _core.dump_recording(os.fsencode(path), overwrite)
+        except FileExistsError as error:
+            if not overwrite:
+                raise
+            message = f"{path} is no file that could be replaced"
+            raise FileExistsError(error.errno, message) from None
+        except OSError as error:
+            if error.errno != _ITSELF:
+                raise
+            message = f"{path} is the recording itself: dump it to another path"
+            raise ValueError(message) from None
         if self._options.pack and not sys.is_finalizing():
             _pack_path(path)
 
@@ -79,6 +110,10 @@ class Session:
         try:
             self._take_hooks_out()
             self._collect_events()
+            if not discard and not sys.is_finalizing():
+                generated.keep_provided()
+                if self._options.native:
+                    self._name_native_frames()
         finally:
             file = _core.stop_recording()
             self._status = {**_core.recording_status(), "state": "idle"}
@@ -87,8 +122,14 @@ class Session:
             else:
                 self._finish(file)
 
+    def _name_native_frames(self) -> None:
+        from whence import _native  # noqa: PLC0415
+
+        _native.keep_symbols()
+
     def forget(self) -> None:
         """In a forked child: the file is the parent's."""
+        _core.forget_memory()
         self._tracer.forget()
         self._take_hooks_out()
         self._status = {}
@@ -132,6 +173,7 @@ class Session:
             "platform": f"{sys.platform}-{os.uname().machine}",
             "clock_cost": str(_core.clock()[1]),
             "options": self._options.told(),
+            **_boot(),
             **_import_path(),
         }
         for key, value in facts.items():
@@ -142,6 +184,9 @@ class Session:
         from whence import _hooks  # noqa: PLC0415
 
         self._hooks = _hooks
+        generated.keep_line_maps()
+        if handles := sys.modules.get("whence.handles._installed"):
+            handles.keep_all()
         self._watch_gc(on=True)
         _hooks.watch_threads()
         if self._options.triggers:
@@ -150,8 +195,14 @@ class Session:
         reason = self._tracer.start(self._options, self._enters.enter)
         if reason is not None:
             _core.tell("calls", reason)
+        reason = self.start_memory()
+        if reason is not None:
+            _core.tell(_MEMORY_FACTS.get(reason, "memory"), reason)
 
     def _take_hooks_out(self) -> None:
+        reason = _core.stop_memory()
+        if reason is not None:
+            _core.tell("memory", reason)
         self._tracer.stop()
         if self._hooks is None:
             return
@@ -207,6 +258,11 @@ class Session:
         finally:
             if file >= 0:
                 os.close(file)
+
+
+def _boot() -> dict[str, str]:
+    boot = _running.boot()
+    return {} if boot is None else {"boot": boot}
 
 
 def _import_path() -> dict[str, str]:

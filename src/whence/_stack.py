@@ -54,7 +54,8 @@ def describe(stack: Stack) -> str:
         return "<whence.Stack, empty>"
     inner = _core.resolve([stack])[0][0]
     count = "1 frame" if stack.depth == 1 else f"{stack.depth} frames"
-    return f"<whence.Stack, {count}: {inner.name} at {inner.filename}:{inner.line}>"
+    place = inner.filename if inner.line is None else f"{inner.filename}:{inner.line}"
+    return f"<whence.Stack, {count}: {inner.name} at {place}>"
 
 
 def restore(frames: tuple[Frame, ...], origin: Stack | None) -> Stack:

@@ -17,6 +17,11 @@ Statistics = namedtuple(  # noqa: PYI024
         "codes_bytes",
         "walk",
         "walk_reason",
+        "native_hits",
+        "native_misses",
+        "native_truncated",
+        "native_unsupported",
+        "modules",
     ],
     module="whence",
 )
@@ -30,9 +35,14 @@ of code seen in captures, ``codes_dead`` code objects that have died since, and
 ``codes_lost`` counts the times that code could not be named for lack of memory.
 ``walk`` is ``"fast"``, or ``"public"`` where frames are walked by CPython's public API,
 for the reason given in ``walk_reason``.
+
+Of native frames, ``native_hits`` counts those that were walked, ``native_misses`` the
+times that it had to be found out first how to leave one, ``native_unsupported`` those
+of which that could not be found out, and ``native_truncated`` the captures that did not
+come to the outermost frame. ``modules`` are the libraries seen in captures.
 """
 
 
 def statistics() -> Statistics:
     """Return the size and the losses of the native tables."""
-    return Statistics(**_core.statistics())
+    return Statistics(**_core.statistics(), **_core.native_statistics())

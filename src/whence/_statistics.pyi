@@ -11,5 +11,10 @@ class Statistics(NamedTuple):
     codes_bytes: int
     walk: str
     walk_reason: str | None
+    native_hits: int
+    native_misses: int
+    native_truncated: int
+    native_unsupported: int
+    modules: int
 
 def statistics() -> Statistics: ...

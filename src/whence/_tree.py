@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import chain
 
 from whence._events import Function
 
@@ -11,13 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from whence._events import Group
+
 _NONE = 0xFFFFFFFF
 
 
 class CallTree:
     """The paths of a recording, from ``root`` on; ``functions`` adds up over all paths.
 
-    ``left_out`` counts calls for which there was no room.
+    ``left_out`` counts calls for which there was no room. ``complete`` is False if a
+    time limit ended the reading; all that happened before ``until``, in nanoseconds,
+    was read then.
     """
 
     __slots__ = (
@@ -29,18 +34,37 @@ class CallTree:
         "_total",
         "functions",
         "left_out",
+        "until",
     )
 
+    @classmethod
+    def of_tables(cls, tables: Iterator[tuple[Any, ...]], size: int) -> CallTree:
+        """Make one tree of those of several processes in a file of that size."""
+        first = next(tables, None)
+        second = None if first is None else next(tables, None)
+        if first is not None and second is None:
+            return cls(first)
+        from whence import _tree_sum  # noqa: PLC0415
+
+        some = (table for table in (first, second) if table is not None)
+        return cls(_tree_sum.add_up(chain(some, tables), size))
+
     def __init__(self, table: tuple[Any, ...]) -> None:
-        functions, parent, function, calls, total, own, left_out = table
+        functions, parent, function, calls, total, own, left_out, until = table
         self.functions = [Function(*each) for each in functions]
         self.left_out: int = left_out
+        self.until: int | None = until
         self._parent = memoryview(parent).cast("I")
         self._function = memoryview(function).cast("I")
         self._calls = memoryview(calls).cast("Q")
         self._total = memoryview(total).cast("Q")
         self._own = memoryview(own).cast("Q")
         self._children: list[list[int]] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the recording was read, or of the part that was asked for."""
+        return self.until is None
 
     @property
     def root(self) -> TreeNode:
@@ -53,6 +77,15 @@ class CallTree:
     def __iter__(self) -> Iterator[TreeNode]:
         """All nodes but the root; parents come before their children."""
         return (TreeNode(self, number) for number in range(1, len(self) + 1))
+
+    def grouped(self, callers: int = 0) -> list[Group]:
+        """Add up by function and, if asked for, the nearest so many callers.
+
+        The groups with most time of their own come first.
+        """
+        from whence._groups import grouped  # noqa: PLC0415
+
+        return grouped(self, callers)
 
     def walk(self) -> Iterator[tuple[int, int, int, int, int]]:
         """Go down every path: each node, then those below it as they were first called.

@@ -26,7 +26,8 @@ def size(value: int | str, name: str) -> int:
 def nanoseconds(value: float | str, name: str) -> int:
     """Return a duration: ``30``, ``"30s"``, ``"500ms"``, ``"2m"``."""
     parsed = _parse(value, dict(_SECONDS)) if isinstance(value, str) else value
-    if parsed is None or isinstance(parsed, bool) or not 0 < parsed < 2**33:
+    number = isinstance(parsed, (int, float)) and not isinstance(parsed, bool)
+    if parsed is None or not number or not 0 < parsed < 2**33:
         message = f"{name} must be seconds or a text like '30s', not {value!r}"
         raise ValueError(message)
     return max(1, round(parsed * 1e9))

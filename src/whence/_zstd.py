@@ -24,13 +24,18 @@ def pack(payload: bytes) -> bytes:
     return packed
 
 
-def unpack(packed: bytes, size: int) -> bytes:
-    """Unpack exactly ``size`` bytes; no bytes if that is not what there is."""
+def unpack(packed: bytes, size: int, is_cut: bool = False) -> bytes:  # noqa: FBT001, FBT002
+    """Unpack exactly ``size`` bytes; no bytes if that is not what there is.
+
+    Of a frame that ``is_cut``: what there is of them. Nothing is kept in between.
+    """
     options = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
     decompressor = zstd.ZstdDecompressor(options=options)
     try:
         payload: bytes = decompressor.decompress(packed, max_length=size)
     except zstd.ZstdError:
         return b""
+    if is_cut:
+        return payload
     whole = decompressor.eof and not decompressor.unused_data
     return payload if whole and len(payload) == size else b""

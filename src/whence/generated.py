@@ -15,51 +15,55 @@ wins. All of it may be called from any thread at any time.
 
 from __future__ import annotations
 
-import bisect
-from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Mapping, Sequence
-
-from whence import _providers
-from whence._frame import Frame
+from whence import _core, _providers
+from whence._line_map import LineMap, as_frames, stretches
+from whence._locks import ForkedLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    # A frame, a (filename, line) pair, or a (filename, line, name) triple.
-    Origin: TypeAlias = Frame | tuple[str, int] | tuple[str, int, str]
-    # What a line came from: one origin, several (innermost first), or nothing.
-    Origins: TypeAlias = Origin | Iterable[Origin] | None
-    # Exact lines, or (first line, origins) pairs that hold until the next.
-    LineMap: TypeAlias = Mapping[int, Origins] | Iterable[tuple[int, Origins]]
-    Lookup: TypeAlias = Callable[[int], tuple[Frame, ...]]
+    from whence._frame import Frame
+    from whence._line_map import Lines, Origins
+
     Provider: TypeAlias = Callable[[str, int], Origins]
 
-__all__ = ["failures", "register", "register_provider", "unregister"]
+__all__ = [
+    "failures",
+    "format_exception",
+    "origins",
+    "register",
+    "register_provider",
+    "unregister",
+]
 
 _KEPT_FAILURES = 16
 
 
 # What is registered. Both are replaced as a whole under the lock, so readers need none.
-_changing = allocate_lock()
-_line_maps: dict[str, Lookup] = {}
+_changing = ForkedLock()
+_line_maps: dict[str, LineMap] = {}
 _providers_in_order: tuple[Provider, ...] = ()
 _failures: list[str] = []
 
 
-def register(filename: str, line_map: LineMap) -> None:
+def register(filename: str, line_map: Lines) -> None:
     """Say what the lines of a generated file came from. Replaces an earlier map for it.
 
     A mapping holds for exactly its lines. An iterable of (first line, origins) pairs
-    holds from each first line until the next one.
+    holds from each first line until the next one. A recording that is on keeps the map,
+    and so does one that is started.
     """
     if not isinstance(filename, str):
         message = f"filename must be a str, not {type(filename).__name__}"
         raise TypeError(message)
-    lookup = _lookup(line_map)
+    known = LineMap(line_map)
     global _line_maps
     with _changing:
-        _line_maps = {**_line_maps, filename: lookup}
+        _line_maps = {**_line_maps, filename: known}
+    if _core.is_recording():
+        _core.keep_line_map(filename, known.entries())
 
 
 def register_provider(provider: Provider) -> Provider:
@@ -96,6 +100,23 @@ def unregister(what: str | Provider) -> None:
             _providers_in_order = tuple(providers)
 
 
+def origins(filename: str, line: int) -> tuple[Frame, ...]:
+    """Return what a line of generated code came from, innermost first."""
+    known = expansion()
+    return () if known is None else known.origins(filename, line)
+
+
+def format_exception(error: BaseException) -> str:
+    """Return the traceback of an exception, with what generated code came from.
+
+    As ``traceback.format_exception()`` has it; what a frame was generated from stands
+    before that frame, as if it had called it.
+    """
+    from whence import _tracebacks  # noqa: PLC0415
+
+    return _tracebacks.format_exception(error, expansion())
+
+
 def failures() -> list[str]:
     """Return what went wrong in providers lately, one line each, newest last."""
     return list(_failures)
@@ -105,7 +126,7 @@ class Expansion:
     """Inserts origins into the frames of one batch, asking once for each line."""
 
     def __init__(
-        self, line_maps: Mapping[str, Lookup], providers: Sequence[Provider]
+        self, line_maps: Mapping[str, LineMap], providers: Sequence[Provider]
     ) -> None:
         self._line_maps = line_maps
         self._providers = providers
@@ -123,10 +144,11 @@ class Expansion:
         for frame in frames:
             out.append(frame)
             if frame.kind == "python" and frame.line is not None:
-                out.extend(self._origins(frame.filename, frame.line))
+                out.extend(self.origins(frame.filename, frame.line))
         return out
 
-    def _origins(self, filename: str, line: int) -> tuple[Frame, ...]:
+    def origins(self, filename: str, line: int) -> tuple[Frame, ...]:
+        """Return what a line came from, innermost first."""
         key = (filename, line)
         if key not in self._known:
             self._known[key] = self._ask(filename, line)
@@ -138,7 +160,7 @@ class Expansion:
             return frames
         for provider in self._providers:
             try:
-                frames = _as_frames(provider(filename, line))
+                frames = as_frames(provider(filename, line))
             except Exception as error:  # a stack is shown whatever a provider does
                 _note_failure(provider, error)
             else:
@@ -150,57 +172,42 @@ class Expansion:
 def expansion() -> Expansion | None:
     """Return what inserts origins, or None if nothing is registered that could."""
     line_maps = _line_maps
-    providers = (*_providers_in_order, *_providers.active())
+    libraries = [library.provide for library in _providers.active()]
+    providers = (*_providers_in_order, *libraries)
     return Expansion(line_maps, providers) if line_maps or providers else None
 
 
-def _lookup(line_map: LineMap) -> Lookup:
-    if isinstance(line_map, Mapping):
-        exact = {_as_line(line): _as_frames(of) for line, of in line_map.items()}
-        return lambda line: exact.get(line, ())
-    pairs = sorted(
-        ((_as_line(line), _as_frames(of)) for line, of in line_map),
-        key=lambda pair: pair[0],
-    )
-    starts = [line for line, _ in pairs]
-
-    def stretch(line: int) -> tuple[Frame, ...]:
-        place = bisect.bisect_right(starts, line)
-        return pairs[place - 1][1] if place else ()
-
-    return stretch
+def keep_line_maps() -> None:
+    """Put the maps of now into the recording that has begun."""
+    for filename, line_map in _line_maps.items():
+        _core.keep_line_map(filename, line_map.entries())
 
 
-def _as_line(line: object) -> int:
-    if not isinstance(line, int):
-        message = f"lines of a line map are int, not {type(line).__name__}"
-        raise TypeError(message)
-    return line
+def keep_provided() -> None:
+    """Ask providers about the code that the recording has, and put that into it.
+
+    They are asked when it ends: not while the program runs, and not in a process that
+    is killed.
+    """
+    libraries, own = _providers.active(), _providers_in_order
+    if not libraries and not own:
+        return
+    line_maps = _line_maps
+    for filename, lines in _core.recorded_lines().items():
+        known = [each.provide for each in libraries if _knows(each, filename)]
+        if known or own:
+            expansion = Expansion(line_maps, (*own, *known))
+            entries = stretches(lines, lambda line: expansion.origins(filename, line))  # noqa: B023
+            if entries:
+                _core.keep_line_map(filename, entries)
 
 
-def _as_frames(origins: Origins) -> tuple[Frame, ...]:
-    if origins is None:
-        return ()
-    if isinstance(origins, tuple) and origins and isinstance(origins[0], str):
-        return (_as_frame(origins),)
-    return tuple(_as_frame(origin) for origin in origins)
-
-
-def _as_frame(origin: object) -> Frame:
-    match origin:
-        case Frame():
-            frame = origin
-        case (str(filename), int(line)):
-            frame = Frame("<generated>", filename, line)
-        case (str(filename), int(line), str(name)):
-            frame = Frame(name, filename, line)
-        case _:
-            message = (
-                "an origin is a Frame, (filename, line) or (filename, line, name), "
-                f"not {origin!r}"
-            )
-            raise TypeError(message)
-    return frame._replace(kind="generated")
+def _knows(library: _providers.Library, filename: str) -> bool:
+    try:
+        return library.knows(filename)
+    except Exception as error:  # a library that is half imported, or another version
+        _note_failure(library.provide, error)
+        return False
 
 
 def _note_failure(provider: Provider, error: Exception) -> None:

@@ -7,38 +7,50 @@
 
 namespace whence::format {
 
-// A table of handles, as handles.save() writes it, in parts; `table` is its number in the
-// recording.
+// Tables of handles, as handles.save() writes them, one after the other, in parts.
 struct HandleTable {
   static constexpr Kind kKind{
-      0xE4, "handle_table", false, {{{"table", Field::number}, {"part", Field::bytes}}}};
+      0xE4, "handle_table", false, {{{"namespace", Field::string}, {"part", Field::bytes}}}};
 
-  static std::uint8_t* encode(std::uint8_t* out, std::uint64_t table,
+  static std::uint8_t* encode(std::uint8_t* out, std::uint64_t name_space,
                               std::span<const std::uint8_t> part) noexcept {
-    return put_body(out, kKind.code, table, part);
+    return put_body(out, kKind.code, name_space, part);
   }
 };
 
+// From now on, there may be such events.
+struct WorkOn {
+  static constexpr Kind kKind{0x2A, "work_on", false, {{{"time", Field::time}}}};
+
+  static std::uint8_t* encode(std::uint8_t* out, Deltas& deltas, std::uint64_t time) noexcept {
+    *out++ = kKind.code;
+    return put_time(out, deltas, time);
+  }
+};
+
+// `backend` is the namespace of the handle, if that was told, a colon, and the backend's name.
+// Work is told of after it was done, by a clock that others read too: so `ended`, how long ago that
+// was, and `duration` are nanoseconds.
 struct HandleEvent {
   static constexpr Kind kKind{0xC2,
                               "handle_event",
                               true,
                               {{{"time", Field::time},
-                                {"table", Field::number},
+                                {"backend", Field::string},
                                 {"handle", Field::signed_},
                                 {"name", Field::string},
-                                {"backend", Field::string},
-                                {"duration", Field::duration}}}};
+                                {"ended", Field::number},
+                                {"duration", Field::number}}}};
 
   static std::uint8_t* encode(std::uint8_t* out, Deltas& deltas, std::uint64_t time,
-                              std::uint64_t table, std::int64_t handle, std::uint64_t name,
-                              std::uint64_t backend, std::uint64_t duration) noexcept {
+                              std::uint64_t backend, std::int64_t handle, std::uint64_t name,
+                              std::uint64_t ended, std::uint64_t duration) noexcept {
     *out++ = kKind.code;
     out = put_time(out, deltas, time);
-    out = put_varint(out, table);
+    out = put_varint(out, backend);
     out = put_varint(out, base::zigzag(handle));
     out = put_varint(out, name);
-    out = put_varint(out, backend);
+    out = put_varint(out, ended);
     return put_varint(out, duration);
   }
 };

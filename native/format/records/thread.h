@@ -65,7 +65,7 @@ struct ThreadEnd {
 };
 
 // The chunk goes on with events of another thread: a thread that ends leaves what is left of its
-// chunk to the next one. Spans, addresses and generators are counted from 0 again.
+// chunk to the next one. Deltas count from 0 again, but for the time.
 struct Owner {
   static constexpr Kind kKind{
       0x65,
@@ -77,7 +77,7 @@ struct Owner {
                               std::uint64_t thread, std::uint64_t first_event) noexcept {
     *out++ = kKind.code;
     out = put_time(out, deltas, time);
-    deltas.span = deltas.address = deltas.generator = 0;
+    deltas.start_over();
     out = put_varint(out, thread);
     return put_varint(out, first_event);
   }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from whence.cli import _import_path
 from whence.cli._terminal import complain
 
 TYPE_CHECKING = False
@@ -26,8 +27,22 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    parsed = _parser().parse_args(given)
-    return _call(lambda: parsed.run(parsed))
+    with _import_path.without_first():
+        parsed = _parser().parse_args(given)
+        return _call(lambda: parsed.run(parsed))
+
+
+def script() -> int:
+    """Run one verb for the installed script, which exits with what this returns.
+
+    Where a prompt is to come, after PYTHONINSPECT, any such exit would be shown as an
+    error and be one: ``python -m whence`` can end without.
+    """
+    if sys.flags.inspect and sys.executable:
+        of_python = sys.orig_argv[1 : -len(sys.argv)]
+        command = [sys.executable, *of_python, "-m", "whence", *sys.argv[1:]]
+        os.execv(sys.executable, command)  # noqa: S606
+    return main()
 
 
 def _run(given: list[str]) -> int:
@@ -37,9 +52,10 @@ def _run(given: list[str]) -> int:
     try:
         return run.main(given)
     except run.HelpWanted:
-        from whence.cli import _run_help  # noqa: PLC0415
+        with _import_path.without_first():
+            from whence.cli import _run_help  # noqa: PLC0415
 
-        return _call(_run_help.show)
+            return _call(_run_help.show)
     except KeyboardInterrupt:  # before it began
         return INTERRUPTED
 
@@ -49,7 +65,8 @@ def _call(verb: Callable[[], int]) -> int:
 
     try:
         code = verb()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -69,26 +86,28 @@ def _fail(message: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    import argparse  # noqa: PLC0415
-
     import whence  # noqa: PLC0415
     from whence.cli import (  # noqa: PLC0415
         doctor,
         export,
         info,
+        merge,
         recover,
         run,
         summary,
+        symbolize,
         verify,
     )
+    from whence.cli._usage import Parser  # noqa: PLC0415
 
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="whence", description="A flight recorder for Python programs."
     )
     parser.add_argument(
         "--version", action="version", version=f"whence {whence.__version__}"
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for verb in (run, summary, info, export, verify, recover, doctor):
+    reading = summary, info, export, merge, symbolize, verify, recover
+    for verb in (run, *reading, doctor):
         verb.add_to(verbs)
     return parser

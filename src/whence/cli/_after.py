@@ -16,26 +16,33 @@ _STDERR = 2
 
 
 class After:
-    """To be registered before the recording starts, so that it comes after its end."""
+    """To be registered before the recording starts, so that it comes after its end.
 
-    def __init__(self, shown: str, *, quiet: bool, follows: bool) -> None:
-        self._shown = shown  # the name of the recording, as it was given
+    And to be made while no folder of the program is searched for modules.
+    """
+
+    def __init__(self, *, quiet: bool, follows: bool, chooses: bool) -> None:
         self._quiet = quiet
         self._follows = follows
+        self._chooses = chooses
         self._process = os.getpid()
-        first = 0 if sys.flags.safe_path else 1  # not the folder of the program
-        self._import_path = sys.path[first:]
-        self.recording: str | None = None
+        self._import_path = [*sys.path]
+        self._shown = ""
+        self._recording: str | None = None
         self.interrupted = False
+
+    def begin(self, shown: str, recording: str | None) -> None:
+        """Keep the name of the recording, as it was given, and where that is."""
+        self._shown, self._recording = shown, recording
 
     def __call__(self) -> None:
         """Print the summary; in a forked child that exits like its parent, nothing."""
         if os.getpid() != self._process:
             return
-        if self.recording is not None and not self._quiet:
+        if self._recording is not None and not self._quiet:
             # Also an interrupt, by somebody who has no time for it.
             with contextlib.suppress(BaseException):
-                self._print_summary(self.recording)
+                self._print_summary(self._recording)
         if self.interrupted:
             _core.end_by_interrupt()
 
@@ -49,7 +56,8 @@ class After:
         try:
             from whence.cli import _summary  # noqa: PLC0415
 
-            lines = _summary.describe(recording, self._shown, follows=self._follows)
+            asked = {"follows": self._follows, "chooses": self._chooses}
+            lines = _summary.describe(recording, self._shown, **asked)
             text = _summary.render(lines, terminal=os.isatty(_STDERR))
             _write(text.encode(stream.encoding, "backslashreplace"))
         finally:

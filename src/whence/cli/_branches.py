@@ -27,7 +27,12 @@ def is_library(node: TreeNode) -> bool:
     function = node.function
     if function is None or function.filename is None:
         return True
-    return any(part in function.filename for part in _LIBRARY)
+    return is_library_file(function.filename)
+
+
+def is_library_file(filename: str) -> bool:
+    """Say whether a file is not the program's own, by where it is."""
+    return any(part in filename for part in _LIBRARY)
 
 
 def choose(tree: CallTree, *, everything: bool) -> list[Branch]:

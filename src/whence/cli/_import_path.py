@@ -6,6 +6,24 @@ import contextlib
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def without_first() -> Iterator[None]:
+    """Look elsewhere for modules that are for us: in there are the program's.
+
+    It is the current folder after ``python -m whence``, and that may have a tomllib.
+    """
+    first = [] if sys.flags.safe_path else sys.path[:1]
+    del sys.path[: len(first)]
+    try:
+        yield
+    finally:
+        sys.path[:0] = first
+
 
 def put_first(folder: str, *, even_if_safe: bool = False) -> None:
     """Put it where Python has put the folder of what it was started for: ours."""

@@ -65,6 +65,11 @@ ALL = (
     Setting("c_calls", "flag", "", "record calls of C functions, too"),
     Setting("exceptions", "flag", "", "record where exceptions are raised and handled"),
     Setting("gc", "flag", "", "record runs of the garbage collector (default: yes)"),
+    Setting("memory", "flag", "", "record blocks of memory, with their stacks"),
+    Setting("memory_all", "flag", "", "the same, and those of C libraries, mappings"),
+    Setting("memory_detail", "text", "HOW", "alloc; full: stacks of frees, too; state"),
+    Setting("memory_skip", "words", "WHAT", "leave out freed, moved, allocated, ..."),
+    Setting("native", "flag", "", "native frames in the stacks of memory, too"),
     Setting("keep", "amount", "TIME", "keep the last so many seconds, 30 or 5m"),
     Setting("max_size", "amount", "SIZE", "use no more than that: a ring, like 200MB"),
     Setting("pack", "flag", "", "pack the file at the end (default: yes)"),
@@ -123,8 +128,21 @@ def settle(given: Given) -> dict[str, Any]:
         for name, (value, _) in given.items()
         if name not in _FOR_THE_COMMAND
     }
+    sources = {name: source for name, (_, source) in given.items()}
+    if arguments.pop("memory_all", False):
+        arguments["memory"] = "all"
+        sources["memory"] = sources["memory_all"]
+    if arguments.get("native") and not arguments.get("memory"):
+        what = "native frames belong to stacks of memory: add --memory or --memory-all"
+        message = f"{sources['native']}: {what}"
+        raise UsageError(message)
     for name, value in arguments.items():
-        _try({name: value}, given[name][1])
+        if name != "native":  # which is nothing by itself
+            _try({name: value}, sources[name])
+    if "memory_detail" in arguments and not arguments.get("memory"):
+        what = "there is no detail without memory: add --memory or --memory-all"
+        message = f"{sources['memory_detail']}: {what}"
+        raise UsageError(message)
     _try(arguments, given.get("max_size", ("", ""))[1])  # does the rest go with it?
     return arguments
 

@@ -25,6 +25,8 @@ def variables() -> Given:
         return given
     known = {setting.variable: setting for setting in _settings.ALL}
     for name, text in os.environ.items():
+        if not text:
+            continue
         if name == "WHENCE_FOLLOW" and not text.startswith("{"):
             message = f"{name} is what whence tells its children: use --follow"
             raise _settings.UsageError(message)
@@ -34,8 +36,7 @@ def variables() -> Given:
         if setting is None:
             what = f"{name} is no variable of whence"
             raise _settings.unknown(what, name, [*known, *OTHERS])
-        if text:
-            given[setting.name] = (_settings.from_text(setting, text, name), name)
+        given[setting.name] = (_settings.from_text(setting, text, name), name)
     return given
 
 
@@ -49,6 +50,9 @@ def file() -> Given:
             what = f"{path}: tool.whence has no key {key}"
             raise _settings.unknown(what, key, _settings.BY_NAME)
         source = f"{path}: tool.whence.{key}"
+        if setting.name in given:
+            message = f"{source} is there twice, with a dash and with an underscore"
+            raise _settings.UsageError(message)
         given[setting.name] = (_settings.from_file(setting, value, source), source)
     return given
 
@@ -74,7 +78,8 @@ def _table(path: str) -> dict[str, Any]:
     except OSError as error:
         message = f"{path}: {error.strerror}"
         raise _settings.UsageError(message) from None
-    if b"whence" not in content:  # most often: nothing is imported for it
+    # Most often: nothing is imported for it. UTF-16 is an error, but not for everybody.
+    if b"whence" not in content.replace(b"\0", b""):
         return {}
     import tomllib  # noqa: PLC0415
 

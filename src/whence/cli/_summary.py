@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import os
 
-from whence import _recording
-from whence.cli._terminal import duration, printable, several, size
+from whence import RecordingError, _recording
+from whence._memory_names import history_of
+from whence._text import printable
+from whence.cli import _reasons
+from whence.cli._terminal import duration, several, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,41 +20,51 @@ if TYPE_CHECKING:
     Lines = list[tuple[str, str]]  # each with its style
 
 _MOST = 5
+_MOST_NAMED = 8  # files, one by one
 _SUFFIX = ".whence"
 
 
-def describe(path: str, shown: str, *, follows: bool) -> Lines:
-    """Say what is in the recording at ``path``, which people know as ``shown``."""
+def describe(path: str, shown: str, *, follows: bool, chooses: bool) -> Lines:
+    """Say what is in the recording at ``path``, which people know as ``shown``.
+
+    ``chooses``: only some functions were to be recorded, ``follows``: children, too.
+    """
     try:
-        return _describe(path, shown, follows=follows)
+        return _describe(path, shown, follows=follows, chooses=chooses)
     except Exception as error:  # noqa: BLE001
         return [(f"whence: recorded {shown}; no summary: {error!r}", "bold")]
 
 
-def _describe(path: str, shown: str, *, follows: bool) -> Lines:
+def _describe(path: str, shown: str, *, follows: bool, chooses: bool) -> Lines:
     with _recording.open(path) as recording:
         info, losses = recording.info, recording.losses
         functions = recording.functions
         threads = several(len(recording.threads), "thread")
         hot = _list_hottest(functions, recording)
-    children = _count_children(path) if follows else 0
-    processes = several(1 + children, "process", "processes")
+        memory, metric = _list_memory(recording)
+    children = _find_children(path) if follows else []
+    processes = several(1 + len(children), "process", "processes")
     about = f"{size(info.size)}, {duration(info.duration)}, {threads}, {processes}"
     calls = sum(function.calls for function in functions)
     lines = [(f"whence: recorded {shown}: {about}", "bold")]
     lines += [(f"  {several(calls, 'call')} kept, {_dropped(losses)}", "")]
+    if chooses and not calls and not losses.dropped:
+        lines += [("  no function matched --include", "yellow")]
     if "ring" in losses.dropped:
         lines += [("  the ring wrapped: these are the newest events", "yellow")]
     if info.ended:
         lines += [(f"  the recording ended early: {info.ended}", "red")]
-    if info.calls:
-        lines += [(f"  calls were not recorded, or not all: {info.calls}", "red")]
-    lines += hot
-    file = _quote(shown)
-    out = _quote(shown.removesuffix(_SUFFIX) + ".pftrace")
+    lines += [(f"  {sentence}", "red") for sentence in _reasons.missing(info)]
+    lines += hot + memory
+    file, stem = _quote(shown), shown.removesuffix(_SUFFIX)
     lines += [("  look further:", "")]
     lines += [(f"    whence summary {file}", "cyan")]
-    lines += [(f"    whence export {file} -o {out}", "cyan")]
+    lines += [(f"    whence export {file} -o {_quote(stem + '.pftrace')}", "cyan")]
+    if memory:
+        out = _quote(stem + ".speedscope.json")
+        lines += [(f"    whence export {file} -o {out} --metric {metric}", "cyan")]
+    if children:
+        lines += [(f"    {_merge_command(path, shown, children)}", "cyan")]
     return lines
 
 
@@ -99,6 +112,24 @@ def _list_hottest(functions: list[Any], recording: Recording) -> Lines:
     return lines
 
 
+def _list_memory(recording: Recording) -> tuple[Lines, str]:
+    """Say how much was in use, if memory was recorded, and which metric shows it."""
+    if not _recording.has_memory(recording):
+        return [], ""
+    (part,) = _recording.parts_of(recording)
+    history, memory = history_of(part.reader), recording.memory
+    left = size(memory.leaks().total.bytes)
+    if history == "none":
+        text = f"  memory: {left} in use at the end; no history was kept"
+        return [(text, "")], "leaks"
+    peak, blocks = memory.peak, several(memory.counts.allocated, "block")
+    most = f"at most {size(peak.bytes)} in use, after {duration(peak.time)}"
+    if history == "partly":
+        most += ", as far as a history was kept"
+    taken = f"; {blocks} taken" if memory.counts.allocated else ""
+    return [(f"  memory: {most}; {left} at the end{taken}", "")], "peak"
+
+
 def _dropped(losses: Any) -> str:
     if not losses.dropped:
         return "nothing dropped"
@@ -106,14 +137,14 @@ def _dropped(losses: Any) -> str:
     return f"events dropped: {', '.join(reasons)}"
 
 
-def _count_children(path: str) -> int:
-    """Count the files beside this one that children of this process have made."""
+def _find_children(path: str) -> list[str]:
+    """Return the files beside this one that children of this process have made."""
     with _recording.open(path) as recording:
         pid, start = recording.info.pid, recording.info.start
     folder, name = os.path.split(path)
-    family = name.removesuffix(_SUFFIX).removesuffix(f"-{pid}") + "-"
-    count = 0
-    for file in os.listdir(folder):
+    family = _family(name, pid)
+    found = []
+    for file in sorted(os.listdir(folder)):
         number = file.removeprefix(family).removesuffix(_SUFFIX)
         if file == name or file != f"{family}{number}{_SUFFIX}":
             continue
@@ -121,10 +152,37 @@ def _count_children(path: str) -> int:
             continue
         try:
             with _recording.open(os.path.join(folder, file)) as recording:
-                count += recording.info.start >= start
-        except (OSError, _recording.RecordingError):
+                if recording.info.start >= start:
+                    found.append(file)
+        except (OSError, RecordingError):
             continue
-    return count
+    return found
+
+
+def _merge_command(path: str, shown: str, children: list[str]) -> str:
+    """Return what puts all of them into one file, as short as it is exact."""
+    folder, name = os.path.split(path)
+    beside = os.path.dirname(shown)
+    with _recording.open(path) as recording:
+        family = _family(name, recording.info.pid)
+    files = [_quote(shown), *(_quote(os.path.join(beside, c)) for c in children)]
+    start = os.path.join(beside, family)
+    alike = [
+        file
+        for file in os.listdir(folder)
+        if file.startswith(family) and file.endswith(_SUFFIX)
+    ]
+    exact = set(alike) - {name} == set(children)
+    if len(children) > _MOST_NAMED and exact and _quote(start) == start:
+        own = [] if name in alike else files[:1]
+        files = [*own, f"{start}*{_SUFFIX}"]
+    out = _quote(f"{start[:-1]}.merged{_SUFFIX}")
+    return f"whence merge {' '.join(files)} -o {out}"
+
+
+def _family(name: str, pid: int) -> str:
+    """Return what the names of the files of all children begin with."""
+    return name.removesuffix(_SUFFIX).removesuffix(f"-{pid}") + "-"
 
 
 def _quote(word: str) -> str:

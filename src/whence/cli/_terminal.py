@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 
+from whence._text import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,18 +15,13 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 _STEP = 1000
 
 
-def printable(text: str) -> str:
-    """Write everything that is not a printable character as an escape."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 def say(text: str, style: str = "") -> None:
     """Print one line, whatever is in it, without breaking it."""
-    from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-    console.print(Text(printable(text), style=style))
+    from whence.cli._console import LineConsole  # noqa: PLC0415
+
+    LineConsole().print(Text(printable(text), style=style))
 
 
 def complain(message: str) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-import warnings
 from pathlib import Path
 
 from whence import _recording, _units, export
-from whence.cli._terminal import complain, say, size, working
+from whence.cli import _warnings
+from whence.cli._terminal import complain, duration, say, size, working
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from whence._events import Thread
     from whence._recording import Recording
@@ -57,7 +56,32 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         help="only this thread; may be given several times",
     )
-    parser.add_argument("--process", metavar="PID", help="only this process")
+    parser.add_argument(
+        "--process",
+        metavar="PID",
+        action="append",
+        help="only this process; may be given several times",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what the numbers are, of formats with a choice "
+        f"({_with(lambda each: each.metrics)}): own, the time of its own; calls; "
+        "or bytes of memory: peak, in use when that was most; leaks, in use at the "
+        "end; allocated, taken at any time (default: own, or peak if only memory was "
+        "recorded, or leaks if no history of it was kept)",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        help="how many blocks and events of memory, of formats that do not hold all: "
+        f"{_with(lambda each: each.limit)}",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="TIME",
+        help="read no longer than that, 5s or 2m, and export what was read",
+    )
     parser.set_defaults(run=run)
 
 
@@ -65,32 +89,59 @@ def run(given: argparse.Namespace) -> int:
     """Write the file; say what it is and how to open it."""
     try:
         chosen = export.choose(given.output, given.format)
-        with _recording.open(given.file) as recording, _told_of_warnings():
+        with _recording.open(given.file) as recording, _warnings.told():
+            for each in _recording.unreadable(recording):
+                complain(f"whence: left out: {each}")
             part = _part(recording, given)
             with working(f"exporting {given.file}"):
-                export.export(part, given.output, chosen.name, force=given.force)
+                metric = export.export(
+                    *(part, given.output, chosen.name),
+                    force=given.force,
+                    metric=given.metric,
+                    limit=_number(given.limit),
+                )
+            if given.timeout is None:
+                _warnings.complain_of_losses(given.file, part)
     except export.ExportError as error:
         complain(f"whence: {error}")
         return CANNOT
     say(f"{given.output}: {chosen.name}, {size(_size(Path(given.output)))}")
-    say(chosen.opening.format(shlex.quote(given.output)))
+    unit = chosen.unit(metric)
+    say(chosen.opening.format(shlex.quote(given.output), unit=unit))
     return 0
 
 
 def _part(recording: Recording, given: argparse.Namespace) -> Recording:
-    pid = str(recording.info.pid)
-    if given.process not in (None, pid):
-        message = f"there is no process {given.process} in {given.file}, only {pid}"
-        raise export.ExportError(message)
+    if given.process is not None:
+        ids = [id_ for text in given.process for id_ in _ids(recording, text)]
+        recording = recording.slice(processes=ids)
     start, end = _time(given.start, "--from"), _time(given.end, "--to")
     if start is not None and end is not None and end < start:
         message = f"--to {given.end} is before --from {given.start}"
         raise export.ExportError(message)
+    _expect_something(recording.info.duration, start, end, given)
     threads = None
     if given.thread is not None:
         known = recording.threads
         threads = [t.id for text in given.thread for t in _find(known, text)]
-    return recording.slice(start, end, threads=threads)
+    return recording.slice(start, end, threads=threads, timeout=_limit(given.timeout))
+
+
+def _expect_something(
+    lasted: int, start: int | None, end: int | None, given: argparse.Namespace
+) -> None:
+    """Refuse a stretch of no time, and one after the end: nobody wants an empty file.
+
+    Not by what is in it: a thread may have done nothing for as long as that.
+    """
+    if (start or 0) <= lasted and (end is None or (start or 0) < end):
+        return
+    first, last = given.start or "its beginning", given.end or "its end"
+    message = (
+        f"there is nothing between {first} and {last}: "
+        f"the recording lasts {duration(lasted)}"
+    )
+    raise export.ExportError(message)
 
 
 def _time(text: str | None, option: str) -> int | None:
@@ -100,6 +151,27 @@ def _time(text: str | None, option: str) -> int | None:
         raise export.ExportError(str(error)) from None
 
 
+def _limit(text: str | None) -> str | None:
+    try:
+        if text is not None:
+            _units.nanoseconds(text, "--timeout")
+    except ValueError as error:
+        raise export.ExportError(str(error)) from None
+    return text
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        message = f"--limit must be a number, not {text!r}"
+        raise export.ExportError(message) from None
+
+
+def _with(has: Callable[[export.Format], object]) -> str:
+    return ", ".join(each.name for each in export.FORMATS if has(each))
+
+
 def _find(threads: list[Thread], text: str) -> list[Thread]:
     """Return the thread of that id, or all of that name."""
     found = [t for t in threads if str(t.id) == text]
@@ -107,20 +179,25 @@ def _find(threads: list[Thread], text: str) -> list[Thread]:
     if found:
         return found
     listed = [f"{t.id} ({t.name})" if t.name else str(t.id) for t in threads]
-    more = f" and {len(listed) - _MOST_LISTED:,} more"
-    names = ", ".join(listed[:_MOST_LISTED])
-    message = f"there is no thread {text}; there are: {names or 'none'}"
-    raise export.ExportError(message + (more if len(listed) > _MOST_LISTED else ""))
+    message = f"there is no thread {text}; there are: {_list(listed)}"
+    raise export.ExportError(message)
 
 
-@contextlib.contextmanager
-def _told_of_warnings() -> Iterator[None]:
-    """Say on stderr what a writer warns of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        complain(f"whence: {warning.message}")
+def _ids(recording: Recording, pid: str) -> list[int]:
+    """Return the processes of that pid: in containers, several may have it."""
+    processes = recording.processes
+    found = [process.id for process in processes if str(process.pid) == pid]
+    if found:
+        return found
+    listed = list(dict.fromkeys(str(process.pid) for process in processes))
+    message = f"there is no process {pid}; there are: {_list(listed)}"
+    raise export.ExportError(message)
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_LISTED:,} more"
+    listed = ", ".join(names[:_MOST_LISTED]) or "none"
+    return listed + (more if len(names) > _MOST_LISTED else "")
 
 
 def _size(out: Path) -> int:

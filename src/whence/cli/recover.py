@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import secrets
-from pathlib import Path
 
-from whence import _packing, _recording
+from whence import RecordingError, _recording
+from whence._new_file import new_file, same_file
 from whence.cli._terminal import say
+from whence.cli.verify import damage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from typing import Any
 
 
 def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -38,28 +37,18 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Write the new recording and print what is in it."""
-    out = Path(given.output)
+    if same_file(given.file, given.output):
+        message = f"{given.output} is the recording itself: it is not replaced"
+        raise RecordingError(message)
     with _recording.open(given.file) as recording:
-        if given.force:
-            beside = out.with_name(f".{out.name}.{secrets.token_hex(8)}")
-            totals = _write(recording, beside, pack=given.pack)
-            beside.replace(out)
-        else:
-            totals = _write(recording, out, pack=given.pack)
+        if _recording.parts_of(recording)[0].place.name:
+            message = f"{given.file} is a merged recording: unzip it, recover its parts"
+            raise RecordingError(message)
+        with new_file(given.output, force=given.force) as file:
+            totals = _recording.rewrite(recording, file.fileno(), pack=given.pack)
+            os.fsync(file)
     dropped = sum(totals["dropped"].values())
     say(f"{given.output}: {totals['recorded']:,} events, {dropped:,} lost")
+    for line in damage(totals):
+        say(line, "red")
     return 0
-
-
-def _write(recording: _recording.Recording, out: Path, *, pack: bool) -> dict[str, Any]:
-    """Write a file that did not exist; leave none behind if that fails."""
-    file = _packing.create(str(out))
-    try:
-        totals = _recording.rewrite(recording, file, pack=pack)
-        os.fsync(file)
-    except BaseException:
-        out.unlink()
-        raise
-    finally:
-        os.close(file)
-    return totals

@@ -13,7 +13,15 @@ import sys
 
 from whence import _core, _packing
 from whence._record import record
-from whence.cli import _arguments, _output, _program, _settings, _sources, _uncaught
+from whence.cli import (
+    _arguments,
+    _import_path,
+    _output,
+    _program,
+    _settings,
+    _sources,
+    _uncaught,
+)
 from whence.cli._after import After
 from whence.cli._arguments import HelpWanted
 from whence.cli._terminal import complain
@@ -50,15 +58,17 @@ def main(arguments: list[str]) -> int:
     Raises ``HelpWanted`` if somebody asks what the options are.
     """
     try:
-        given, program = _arguments.read(arguments)
-        given = {**_sources.file(), **_sources.variables(), **given}
-        path = _choose_path(given, program)
-        recorder, after = _make(path, given)
+        with _import_path.without_first():
+            given, program = _arguments.read(arguments)
+            given = {**_sources.file(), **_sources.variables(), **given}
+            names = [*_output.choose(given, program.stem)]
+            make, after = _make(given)
         program.prepare()
         task, error = _attempt(program, program.load)
         if error is None and program.is_there():
             force = _is_on("force", given)
-            after.recording = _start(recorder, path, program.title, force=force)
+            recorder, path = _start(make, names, program.title, force=force)
+            after.begin(path, recorder.path)
     except _settings.UsageError as problem:
         complain(f"whence: {problem}")
         return CANNOT
@@ -77,42 +87,47 @@ def main(arguments: list[str]) -> int:
     return 0 if error is None or sys.flags.inspect else FAILED
 
 
-def _choose_path(given: Given, program: Program) -> str:
-    if "output" in given:
-        return _output.expand(*given["output"])
-    return _output.default(program.stem)
-
-
-def _make(path: str, given: Given) -> tuple[record, After]:
-    """Make the recorder and what comes after it, and import what they need.
+def _make(given: Given) -> tuple[Callable[[str], record], After]:
+    """Return what makes a recorder and what comes after it; import what they need.
 
     Later, modules are looked for in the folder of the program, which may have a json.
     """
     from whence import _follow, _hooks  # noqa: F401, PLC0415
 
     options = _settings.settle(given)
-    recorder = record(path, overwrite=_is_on("force", given), **options)
-    after = After(path, quiet=_is_on("quiet", given), follows=_is_on("follow", given))
+    force, follow = _is_on("force", given), _is_on("follow", given)
+    chooses = bool(options.get("include")) and options.get("calls", True)
+    after = After(quiet=_is_on("quiet", given), follows=follow, chooses=chooses)
     atexit.register(after)
     _packing.prepare()
-    if _is_on("follow", given):
+    if follow:
         import json  # noqa: F401, PLC0415
-    return recorder, after
+    return lambda path: record(path, overwrite=force, **options), after
 
 
 def _is_on(name: str, given: Given) -> bool:
     return name in given and bool(given[name][0])
 
 
-def _start(recorder: record, path: str, title: str, *, force: bool) -> str | None:
-    """Start the recording, which is told no arguments; return where it is."""
+def _start(
+    make: Callable[[str], record], names: list[str], title: str, *, force: bool
+) -> tuple[record, str]:
+    """Start the recording, which is told no arguments; return its name, too."""
     argv, sys.argv = sys.argv, [title]
     try:
-        _core.call_alone(recorder.start)
-    except FileExistsError:
-        what = "is there already: -f replaces it, -o FILE names another"
-        message = f"{path} {'is no file that could be replaced' if force else what}"
-        raise _settings.UsageError(message) from None
+        for path in names:
+            recorder = make(path)
+            try:
+                _core.call_alone(recorder.start)
+            except FileExistsError:
+                continue
+            break
+        else:
+            what = "is there already: -f replaces it, -o FILE names another"
+            if force or not os.path.isfile(path):  # noqa: PTH113
+                what = "is no file that could be replaced"
+            message = f"{path} {what}"
+            raise _settings.UsageError(message)
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise _settings.UsageError(message) from None
@@ -127,7 +142,7 @@ def _start(recorder: record, path: str, title: str, *, force: bool) -> str | Non
                 os.unlink(path)  # noqa: PTH108
         message = f"{path}: nothing can be recorded, {why}"
         raise _settings.UsageError(message)
-    return recorder.path
+    return recorder, path
 
 
 def _attempt(

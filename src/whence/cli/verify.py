@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whence import _recording
-from whence.cli._terminal import say, size
+from whence.cli._terminal import say, several, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whence._events import RecordingInfo
+    from whence._part import Part
+    from whence._recording import Recording
 
 SOUND, DAMAGED = 0, 1
 
@@ -29,21 +31,42 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Check the recording and print what was found."""
+    """Check the recording, process by process, and print what was found."""
+    problems = 0
     with _recording.open(given.file) as recording:
-        info = recording.info
-        totals = _recording.totals(recording)
-    for line in describe(info):
-        say(line)
-    for line in count(totals):
-        say(line)
-    problems = totals["problems"]
-    for offset, what in problems:
-        say(f"damaged: at byte {offset:,}: {what}", "red")
-    if totals["more_problems"]:
-        say(f"damaged: and {totals['more_problems']:,} more", "red")
+        bad = _recording.unreadable(recording)
+        parts = _recording.parts_of(recording)
+        merged = bool(parts[0].place.name)
+        if merged:
+            say(describe_merged(recording))
+        for part in parts:
+            problems += _check(part, f"{part.place.name}: " if merged else "")
+    for each in bad:
+        say(f"damaged: {each}", "red")
+    problems += len(bad)
     say("sound" if not problems else "damaged, but readable", "bold")
     return DAMAGED if problems else SOUND
+
+
+def _check(part: Part, where: str) -> int:
+    """Print what was found in one process; return how many problems that is."""
+    totals = part.reader.totals()
+    info = part.info
+    if where:
+        say("")
+        info = info._replace(path=part.place.name)
+    for line in [*describe(info), *count(totals)]:
+        say(line)
+    for line in damage(totals, where):
+        say(line, "red")
+    return len(totals["problems"])
+
+
+def describe_merged(recording: Recording) -> str:
+    """Say what a file with several processes is."""
+    info = recording.info
+    processes = several(len(recording.processes), "process", "processes")
+    return f"{info.path}: a merged recording of {processes}, {size(info.size)}"
 
 
 def describe(info: RecordingInfo) -> list[str]:
@@ -66,6 +89,17 @@ def describe(info: RecordingInfo) -> list[str]:
     else:
         lines.append("state: closed")
     return lines
+
+
+def damage(
+    totals: dict[str, Any], where: str = "", most: int | None = None
+) -> list[str]:
+    """Say what is damaged; of more than so many places, how many there are."""
+    problems = totals["problems"]
+    shown = problems[:most]
+    more = totals["more_problems"] + len(problems) - len(shown)
+    lines = [f"damaged: {where}at byte {at:,}: {what}" for at, what in shown]
+    return [*lines, f"damaged: {where}and {more:,} more"] if more else lines
 
 
 def count(totals: dict[str, Any]) -> list[str]:

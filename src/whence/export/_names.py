@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from whence._text import printable
 from whence.export import _paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from whence._events import Function
     from whence._tree import CallTree
 
 UNKNOWN = "<unknown>"
@@ -30,7 +30,7 @@ LEFT_OUT = Label("<frames left out>", None, 0)
 
 def labels(tree: CallTree) -> list[Label]:
     """Name the functions of a tree."""
-    return [_label(function) for function in tree.functions]
+    return [label_of(f.name, f.filename, f.line) for f in tree.functions]
 
 
 def labels_of_paths(tree: CallTree) -> list[Label]:
@@ -38,19 +38,12 @@ def labels_of_paths(tree: CallTree) -> list[Label]:
     return [*labels(tree), LEFT_OUT] if _paths.is_deep(tree) else labels(tree)
 
 
-def _label(function: Function) -> Label:
-    line = function.line
-    if function.filename is None and line is None:
-        return Label(_known(function.name), None, 0)
-    return Label(_known(function.name), _known(function.filename), max(line or 0, 0))
+def label_of(name: str | None, filename: str | None, line: int | None) -> Label:
+    """Name a function, or a line in it."""
+    if filename is None and line is None:
+        return Label(_known(name), None, 0)
+    return Label(_known(name), _known(filename), max(line or 0, 0))
 
 
 def _known(text: str | None) -> str:
     return printable(text) if text is not None and text.strip() else UNKNOWN
-
-
-def printable(text: str) -> str:
-    """Write control characters, lone surrogates and the like as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from typing import NamedTuple
+
+from whence._bounds import partly
+from whence.export._warn import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +21,14 @@ _MOST_CUT = 4_096
 
 
 def tree_of(recording: Recording) -> CallTree:
-    """Read the tree; warn of calls that are not in it."""
+    """Read the tree; warn of what is not in it."""
     tree = recording.call_tree()
+    if tree.until is not None:
+        warn(partly(tree.until))
     if tree.left_out:
-        warnings.warn(
+        warn(
             f"calls left out: {tree.left_out:,}, for lack of room for so many paths; "
-            "export a shorter time, or fewer threads",
-            stacklevel=4,
+            "export a shorter time, or fewer threads"
         )
     return tree
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from whence.export._names import UNKNOWN, printable
+from whence._bounds import partly
+from whence._recording import parts_of, start_of
+from whence._text import printable
+from whence.export._names import UNKNOWN
+from whence.export._warn import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
-    from whence._events import Span
+    from whence._core import Reader
+    from whence._events import Process, Span
     from whence._recording import Recording
+
+
+_NO_PID = 1 << 22  # Linux has none from here on
 
 
 class NamedThread:
@@ -24,20 +33,36 @@ class NamedThread:
 
 
 class Timeline:
-    """The process of a recording, its threads, and where its times begin."""
+    """One process of a recording, its threads, and where its times begin.
 
-    def __init__(self, recording: Recording) -> None:
-        info = recording.info
-        self._recording = recording
-        self.pid = info.pid
-        self.program = printable(info.program or "") or UNKNOWN
-        self.start = recording._reader.header()["start_monotonic"]  # noqa: SLF001
-        chosen = recording._bounds.threads  # noqa: SLF001
+    ``pid`` is another one if a process before it has the same, as in containers.
+    """
+
+    def __init__(
+        self, recording: Recording, process: Process, bounds: Any, pid: int, start: int
+    ) -> None:
+        self.recording = recording.slice(processes=[process.id])
+        self.bounds = bounds
+        self.pid = pid
+        self.program = printable(process.program or "") or UNKNOWN
+        self.start = start
+        self._end = process.end
         self.threads = [
             NamedThread(t.id, t.os_id, printable(t.name or f"thread {t.id}"))
-            for t in recording.threads
-            if chosen is None or t.id in chosen
+            for t in self.recording.threads
         ]
+
+    @property
+    def reader(self) -> Reader:
+        """The native reader of the process."""
+        (part,) = parts_of(self.recording)
+        return part.reader
+
+    def cut(self, until: int | None) -> None:
+        """Go no further than calls were read before the time was over; warn of that."""
+        if until is not None:
+            warn(partly(until))
+            self.recording = self.recording.slice(end=until)
 
     def spans(self) -> Iterator[tuple[int, Span]]:
         """Give each span a row of its thread in which it lies in others or beside them.
@@ -45,9 +70,9 @@ class Timeline:
         Spans of one thread may end in any order, as those of tasks do. They come by
         their beginning, so that one that lies in another follows it.
         """
-        end = self._recording.info.duration
+        end = self._end
         spans = sorted(
-            self._recording.spans,
+            self.recording.spans,
             key=lambda s: (s.start, -(s.duration or end)),
         )
         rows: dict[int, list[list[int]]] = {}  # the ends of those that are open
@@ -55,6 +80,17 @@ class Timeline:
             until = span.start + (end - span.start if span.open else span.duration or 0)
             row = _row_for(span.start, until, rows.setdefault(span.thread, []))
             yield row, span._replace(duration=until - span.start)
+
+
+def timelines(recording: Recording) -> Iterator[Timeline]:
+    """Give the processes of a recording, each with a pid of its own."""
+    used: set[int] = set()
+    start = start_of(recording)
+    bounds = tuple(recording._bounds)  # noqa: SLF001
+    for process in recording.processes:
+        pid = process.pid if process.pid not in used else _NO_PID + process.id
+        used.add(pid)
+        yield Timeline(recording, process, bounds, pid, start)
 
 
 def _row_for(start: int, until: int, rows: list[list[int]]) -> int:

@@ -7,8 +7,10 @@ path adds to how often, not to how long: recursion counts once.
 
 from __future__ import annotations
 
-from whence.export._names import UNKNOWN, Label, labels, printable
-from whence.export._paths import edges, tree_of
+from whence._text import printable
+from whence.export._metrics import tree_for
+from whence.export._names import UNKNOWN, Label, labels
+from whence.export._paths import edges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def write(recording: Recording, file: BinaryIO) -> None:
     """Write every function with the calls that it made."""
     import whence  # noqa: PLC0415
 
-    tree = tree_of(recording)
+    tree = tree_for(recording, "callgrind")
     places: dict[Label, int] = {_ROOT: 0}
     numbers = [places.setdefault(label, len(places)) for label in labels(tree)]
     own = [0] * len(places)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from whence._recording import has_memory
+from whence.export import _parquet_memory
 from whence.export._output import ExportError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator
+    from typing import Any, Self
 
     from whence._recording import Recording
 
@@ -16,7 +19,7 @@ _ROWS = 1 << 20  # in a row group
 
 
 def write(recording: Recording, directory: str) -> None:
-    """Write the tables; ``call`` in pieces, the others are small."""
+    """Write the tables; those that may be large in pieces."""
     try:
         import pyarrow as pa  # noqa: PLC0415
         from pyarrow import parquet  # noqa: PLC0415
@@ -25,33 +28,109 @@ def write(recording: Recording, directory: str) -> None:
         raise ExportError(message) from None
     folder = Path(directory)
     folder.mkdir()
-    _write_calls(recording, folder / "call.parquet", pa, parquet)
+    schema = _plain_schema(recording, pa)
+    with _Table(folder, "call", schema, pa, parquet) as calls:
+        for batch in _batches(recording, schema, pa):
+            calls.add(batch)
+    _write_memory(recording, folder, pa, parquet)
     for name, rows in _tables(recording).items():
         columns = {key: [row[key] for row in rows] for key in _SCHEMAS[name]}
-        schema = pa.schema([(k, getattr(pa, t)()) for k, t in _SCHEMAS[name].items()])
-        table = pa.table(columns, schema=schema)
+        table = pa.table(columns, schema=_schema(name, pa))
         parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
 
 
-def _write_calls(recording: Recording, path: Path, pa: Any, parquet: Any) -> None:
-    reader = pa.RecordBatchReader.from_stream(recording.calls())
-    plain = pa.schema(
-        [
-            pa.field(f.name, f.type.value_type if _is_dictionary(f) else f.type)
-            for f in reader.schema
+class _Table:
+    """A table that is written in pieces: batches wait until they fill a row group."""
+
+    def __init__(
+        self, folder: Path, name: str, schema: Any, pa: Any, parquet: Any
+    ) -> None:
+        path = folder / f"{name}.parquet"
+        self._pa = pa
+        self._schema = schema
+        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+        self._waiting: list[Any] = []
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._write()
+        self._writer.close()
+
+    def add(self, batch: Any) -> None:
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        if self._rows >= _ROWS:
+            self._write()
+
+    def add_columns(self, columns: dict[str, Any], process: int) -> None:
+        """Add columns as arrays or lists, and the process beside them."""
+        rows = len(next(iter(columns.values())))
+        columns["process"] = [process] * rows
+        pa, array = self._pa, self._pa.Array
+        arrays = [
+            column.cast(field.type)
+            if isinstance(column := columns[field.name], array)
+            else pa.array(column, field.type)
+            for field in self._schema
         ]
-    )
-    with parquet.ParquetWriter(path, plain, compression="zstd") as writer:
-        waiting: list[Any] = []
-        rows = 0
-        for batch in reader:  # dictionaries grow from batch to batch: texts do not
-            waiting.append(batch.cast(plain))
-            rows += batch.num_rows
-            if rows >= _ROWS:
-                writer.write_table(pa.Table.from_batches(waiting, plain))
-                waiting, rows = [], 0
-        if waiting:
-            writer.write_table(pa.Table.from_batches(waiting, plain))
+        self.add(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def _write(self) -> None:
+        if self._waiting:
+            table = self._pa.Table.from_batches(self._waiting, self._schema)
+            self._writer.write_table(table)
+        self._waiting, self._rows = [], 0
+
+
+def _write_memory(recording: Recording, folder: Path, pa: Any, parquet: Any) -> None:
+    with (
+        _Table(folder, "alloc", _schema("alloc", pa), pa, parquet) as allocs,
+        _Table(folder, "stack", _schema("stack", pa), pa, parquet) as stacks,
+    ):
+        for process in recording.processes:
+            part = recording.slice(processes=[process.id])
+            if not has_memory(part):
+                continue
+            blocks = _parquet_memory.Blocks(part)
+            for columns in blocks.batches(pa):
+                allocs.add_columns(columns, process.id)
+            for columns in _parquet_memory.stacks_of(part, blocks.stacks):
+                stacks.add_columns(columns, process.id)
+
+
+def _schema(name: str, pa: Any) -> Any:
+    types = (_SCHEMAS | _parquet_memory.SCHEMAS)[name]
+    return pa.schema([(key, getattr(pa, type_)()) for key, type_ in types.items()])
+
+
+def _plain_schema(recording: Recording, pa: Any) -> Any:
+    """Return the columns of calls, without dictionaries, and the process beside them.
+
+    Dictionaries are others in every batch: texts are not.
+    """
+    stream = pa.RecordBatchReader.from_stream(recording.slice(processes=[]).calls())
+    fields = [
+        pa.field(f.name, f.type.value_type if _is_dictionary(f) else f.type)
+        for f in stream.schema
+    ]
+    place = stream.schema.get_field_index("thread")
+    return pa.schema([*fields[:place], ("process", pa.uint32()), *fields[place:]])
+
+
+def _batches(recording: Recording, schema: Any, pa: Any) -> Iterator[Any]:
+    for process in recording.processes:
+        calls = recording.slice(processes=[process.id]).calls()
+        for batch in pa.RecordBatchReader.from_stream(calls):
+            id_ = pa.repeat(pa.scalar(process.id, pa.uint32()), batch.num_rows)
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            columns["process"] = id_
+            yield pa.RecordBatch.from_arrays(
+                [columns[field.name].cast(field.type) for field in schema],
+                schema=schema,
+            )
 
 
 def _is_dictionary(field: Any) -> bool:
@@ -67,8 +146,17 @@ _SCHEMAS = {
         "total": "uint64",
         "own": "uint64",
     },
+    "process": {
+        "id": "uint32",
+        "pid": "uint32",
+        "program": "string",
+        "python": "string",
+        "start": "int64",
+        "end": "int64",
+    },
     "thread": {
         "id": "uint32",
+        "process": "uint32",
         "os_id": "uint64",
         "name": "string",
         "start": "int64",
@@ -76,6 +164,7 @@ _SCHEMAS = {
     },
     "task": {
         "id": "uint64",
+        "process": "uint32",
         "name": "string",
         "parent": "uint64",
         "function": "string",
@@ -83,6 +172,7 @@ _SCHEMAS = {
     },
     "span": {
         "name": "string",
+        "process": "uint32",
         "thread": "uint32",
         "start": "int64",
         "duration": "int64",
@@ -92,11 +182,13 @@ _SCHEMAS = {
     },
     "counter": {
         "name": "string",
+        "process": "uint32",
         "thread": "uint32",
         "time": "int64",
         "value": "float64",
     },
     "gc": {
+        "process": "uint32",
         "thread": "uint32",
         "start": "int64",
         "duration": "int64",
@@ -108,29 +200,37 @@ _SCHEMAS = {
         "type": "string",
         "kind": "string",
         "time": "int64",
+        "process": "uint32",
         "thread": "uint32",
         "function": "string",
         "filename": "string",
         "line": "int64",
     },
+    **{name: _parquet_memory.SCHEMAS[name] for name in ("usage", "resident")},
 }
 
 
 def _tables(recording: Recording) -> dict[str, list[dict[str, Any]]]:
     import json  # noqa: PLC0415
 
-    spans = [span._asdict() for span in recording.spans]
-    for span in spans:
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in _SCHEMAS}
+    tables["function"] += [each._asdict() for each in recording.functions]
+    for process in recording.processes:
+        part = recording.slice(processes=[process.id])
+        tables["process"].append(process._asdict())
+        for name, events in (
+            ("thread", part.threads),
+            ("task", part.tasks),
+            ("span", part.spans),
+            ("counter", part.counters),
+            ("gc", part.gc),
+            ("exception", part.exceptions),
+        ):
+            tables[name] += [{"process": process.id, **e._asdict()} for e in events]
+        for name, rows in _parquet_memory.usage_of(part).items():
+            tables[name] += [{"process": process.id, **row} for row in rows]
+    for span in tables["span"]:
         span["tags"] = json.dumps(span["tags"], default=str)
-    tables = {
-        "function": [each._asdict() for each in recording.functions],
-        "thread": [each._asdict() for each in recording.threads],
-        "task": [each._asdict() for each in recording.tasks],
-        "span": spans,
-        "counter": [each._asdict() for each in recording.counters],
-        "gc": [each._asdict() for each in recording.gc],
-        "exception": [each._asdict() for each in recording.exceptions],
-    }
     return {name: [_clean(row) for row in rows] for name, rows in tables.items()}
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import marshal
 
+from whence.export._metrics import tree_for
 from whence.export._names import labels
-from whence.export._paths import edges, tree_of
+from whence.export._paths import edges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Sum:
 
 def write(recording: Recording, file: BinaryIO) -> None:
     """Write all functions with their callers."""
-    marshal.dump(_stats(tree_of(recording)), file)
+    marshal.dump(_stats(tree_for(recording, "pstats")), file)
 
 
 def _stats(tree: CallTree) -> dict[Key, tuple[int, int, float, float, object]]:

@@ -1,0 +1,25 @@
+"""Why something is missing in a recording that was asked for."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from whence._events import RecordingInfo
+
+_NO_STACKS = "no_stacks"
+
+
+def missing(info: RecordingInfo) -> list[str]:
+    """Say what was not recorded, and why: a sentence for each."""
+    found = []
+    if info.calls:
+        found.append(f"calls were not recorded, or not all: {info.calls}")
+    for reason in info.memory.split(", ") if info.memory else ():
+        if reason == _NO_STACKS:
+            found.append(
+                "memory has no stacks: the frames of this Python are read through its "
+                "public API, which allocations cannot use (no_stacks)"
+            )
+        else:
+            found.append(f"memory was not recorded, or not all: {reason}")
+    return found
