@@ -14,22 +14,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-NO_PYTHON = {"base", "format", "store", "read"}
+NO_PYTHON = {"base", "format", "store", "read", "handles", "elf", "unwind"}
 ARROWS: dict[str, set[str]] = {
     "base": set(),
     "format": {"base"},
     "store": {"base", "format"},
-    "read": {"base", "format"},
+    "handles": {"base"},
+    "elf": {"base"},
+    "read": {"base", "format", "handles"},
+    "unwind": {"base"},
     "cpython": {"base"},
-    "stacks": {"base", "cpython"},
+    "stacks": {"base", "cpython", "unwind"},
     "probes": {"base", "format", "store", "cpython", "stacks"},
     "session": {"base", "format", "store", "cpython", "stacks", "probes"},
     "module": {
         *("base", "format", "store", "read", "cpython", "stacks", "probes"),
-        *("session", "include"),
+        *("session", "handles", "elf", "include", "unwind"),
     },
     "include": set(),
-    "fuzz": {"base", "format", "read"},
+    "fuzz": {"base", "elf", "format", "handles", "read"},
 }
 INTERPRETER_DETAILS = re.compile(r"PY_VERSION_HEX|Py_BUILD_CORE|internal/|pycore_")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

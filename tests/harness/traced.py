@@ -4,6 +4,8 @@ from threading import get_native_id
 from typing import Any, NamedTuple
 
 import whence
+from whence._bounds import Bounds
+from whence._call_table import Calls
 
 
 class Traced(NamedTuple):
@@ -92,3 +94,9 @@ def check_nesting(calls):
         assert around.depth == call.depth - 1, (call, around)
         assert around.start <= call.start, (call, around)
         assert call.start + call.duration <= around.start + around.duration, call
+
+
+def calls_of(reader, start=None, end=None, threads=None):
+    """Return the calls that a native reader finds, the way a recording gives them."""
+    bounds = Bounds(start, end, threads)
+    return list(Calls("memory", lambda: iter([reader]), bounds).read())

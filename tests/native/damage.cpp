@@ -17,6 +17,7 @@
 
 #include "base/checksum.h"
 #include "read/calls.h"
+#include "read/memory_usage.h"
 #include "read/names.h"
 #include "read/rewrite.h"
 #include "read/spans.h"
@@ -34,23 +35,26 @@ struct Unpacker {
   std::map<std::string, std::string> known;
 
   static read::Unpacked call(void* self, std::span<const std::uint8_t> packed,
-                             std::span<std::uint8_t> out) {
+                             std::span<std::uint8_t> out, std::size_t* part) {
     auto& unpacker = *static_cast<Unpacker*>(self);
     std::string key(packed.begin(), packed.end());
-    key += '/' + std::to_string(out.size());
+    key += (part != nullptr ? '+' : '/') + std::to_string(out.size());
     auto found = unpacker.known.find(key);
     if (found == unpacker.known.end()) {
       PyObject* result = PyObject_CallFunction(
-          unpacker.callable, "y#n", reinterpret_cast<const char*>(packed.data()),
-          static_cast<Py_ssize_t>(packed.size()), static_cast<Py_ssize_t>(out.size()));
+          unpacker.callable, "y#nO", reinterpret_cast<const char*>(packed.data()),
+          static_cast<Py_ssize_t>(packed.size()), static_cast<Py_ssize_t>(out.size()),
+          part != nullptr ? Py_True : Py_False);
       if (result == nullptr) return read::Unpacked::abort;
       std::string text(PyBytes_AS_STRING(result), static_cast<std::size_t>(PyBytes_Size(result)));
       Py_DECREF(result);
       if (unpacker.known.size() > 64) unpacker.known.erase(std::prev(unpacker.known.end()));
       found = unpacker.known.emplace(key, text).first;
     }
-    if (found->second.size() != out.size()) return read::Unpacked::bad;
-    if (!out.empty()) std::memcpy(out.data(), found->second.data(), out.size());
+    const std::size_t size = found->second.size();
+    if (part != nullptr ? size > out.size() : size != out.size()) return read::Unpacked::bad;
+    if (size != 0) std::memcpy(out.data(), found->second.data(), size);
+    if (part != nullptr) *part = size;
     return read::Unpacked::good;
   }
 };
@@ -103,6 +107,9 @@ bool read_all(std::span<const std::uint8_t> bytes, Unpacker& unpacker, int sink,
     if (call.duration < call.own || call.number <= call.parent) out.impossible = true;
     ++out.calls;
   }
+  read::PeakOfMemory peak(source, timeline, {});
+  while ((next = peak.advance()) == read::Next::record) continue;
+  if (next == read::Next::aborted) return false;
   out.totals = read::count(source);
   if (rewrite && read::rewrite(source, sink, {}).aborted) return false;
   static_cast<void>(sum);
@@ -118,9 +125,9 @@ bool is_subsequence(const std::vector<std::uint32_t>& part, const std::vector<st
   return true;
 }
 
-double now() {
+double time_spent() {
   timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
@@ -171,11 +178,11 @@ PyObject* run(const char* data, Py_ssize_t size, PyObject* unpack, unsigned long
   }
   Counts counts;
   for (unsigned long i = first; i < last; i += step) {
-    const double start = now();
+    const double start = time_spent();
     const Bytes copy = damage(bytes, i);  // its own block: a sanitizer sees its end
     Outcome outcome;
     const bool whole = read_all(copy, unpacker, sink, i % 16 == 0, outcome);
-    counts.slowest = std::max(counts.slowest, now() - start);
+    counts.slowest = std::max(counts.slowest, time_spent() - start);
     const char* wrong = whole ? judge(original, outcome, counts) : "reading was aborted";
     if (wrong != nullptr || PyErr_CheckSignals() != 0) {
       ::close(sink);

@@ -14,8 +14,11 @@
 #include "format/kinds.h"
 #include "format/records/call.h"
 #include "format/records/counter.h"
+#include "format/records/memory.h"
+#include "format/records/pool.h"
 #include "format/records/span.h"
 #include "format/records/string.h"
+#include "format/records/task.h"
 #include "format/records/thread.h"
 #include "format/tags.h"
 
@@ -113,7 +116,7 @@ static Bytes encode(const Kind& kind) {
 }
 
 TEST(every_kind_is_decoded_and_no_part_of_it_is_a_record) {
-  CHECK(all_kinds().size() == 51);
+  CHECK(all_kinds().size() == 86);
   for (const Kind* kind : all_kinds()) {
     const Bytes bytes = encode(*kind);
     Decoder decoder(bytes, 7, 50);
@@ -164,7 +167,12 @@ TEST(deltas_are_what_the_encoder_meant) {
   out = SpanEnd::encode(out, deltas, 120, 501, 1, 10);
   out = Resume::encode(out, deltas, 125, 8, 1'000);
   out = Resume::encode(out, deltas, 125, 8, 998);
+  out = Awaits::encode(out, deltas, 126, 40, 41);
+  out = ObjAllocated::encode(out, deltas, 127, 0x7FFF00001238, 64, 12);
+  out = Freed::encode(out, deltas, 128, 0x7FFF00001230);
   out = Owner::encode(out, deltas, 130, 9, 77);
+  out = Awaits::encode(out, deltas, 131, 40, 41);
+  out = ObjMoved::encode(out, deltas, 132, ~std::uint64_t{0}, 64, 11);
   out = Resume::encode(out, deltas, 135, 8, 3);
   out = SpanEndAway::encode(out, deltas, 140, 3, 500, 1, 30, true);
   out = Counter::encode(out, deltas, 150, 1, -5);
@@ -177,7 +185,12 @@ TEST(deltas_are_what_the_encoder_meant) {
   CHECK(next() && record.time == 120 && record.values[1] == 501 && record.values[3] == 10);
   CHECK(next() && record.values[1] == 8 && record.values[2] == 1'000);
   CHECK(next() && record.values[2] == 998);
+  CHECK(next() && record.values[1] == 40 && record.values[2] == 41);
+  CHECK(next() && record.values[1] == 0x7FFF00001238 && record.values[3] == 12);
+  CHECK(next() && record.values[1] == 0x7FFF00001230);
   CHECK(next() && record.thread == 3 && decoder.thread() == 9);
+  CHECK(next() && record.values[1] == 40 && record.values[2] == 41);
+  CHECK(next() && record.values[1] == ~std::uint64_t{0} && record.values[3] == 11);
   CHECK(next() && record.thread == 9 && record.values[2] == 3);
   CHECK(next() && record.thread == 9 && record.values[2] == 500 && record.values[5] == 1);
   CHECK(next() && static_cast<std::int64_t>(record.values[2]) == -5);

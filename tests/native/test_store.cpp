@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -240,7 +241,22 @@ TEST(a_dump_is_a_whole_recording) {
   CHECK(read_back(path).good);
 }
 
+// An emulator takes the advice and does nothing.
+static bool children_find_pages_wiped() {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+  auto* byte = static_cast<char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, kFlags, -1, 0));
+  madvise(byte, 4096, MADV_WIPEONFORK);
+  *byte = 1;
+  const pid_t child = fork();
+  if (child == 0) _exit(*byte);
+  int status = 1;
+  waitpid(child, &status, 0);
+  munmap(byte, 4096);
+  return status == 0;
+}
+
 TEST(a_child_writes_nothing_and_the_parent_goes_on) {
+  if (!children_find_pages_wiped()) return;
   const std::string path = start("forked");
   const std::uint64_t name = named("number");
   CHECK(count(name, 1));
@@ -281,6 +297,7 @@ TEST(a_thread_may_be_cancelled_while_it_writes) {
 TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
   const std::string path = start("stuck");
   std::atomic<int> inside = 0;
+  std::atomic<bool> onward = false;
   std::vector<std::thread> pool;
   for (int i = 0; i < 3; ++i) {
     pool.emplace_back([&] {
@@ -289,7 +306,7 @@ TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
       store::write_with<format::Counter>(
           store::store().generation(), [&](store::Cursor& cursor, std::uint64_t now) {
             ++inside;
-            sleep(3);
+            while (!onward) usleep(1000);
             return format::Counter::encode(cursor.next(), cursor.deltas, now, name, 2);
           });
     });
@@ -297,9 +314,10 @@ TEST(a_thread_that_is_stuck_in_a_record_does_not_hold_stop_up_for_ever) {
   while (inside != 3) usleep(100);
   const std::uint64_t before = base::nanoseconds(CLOCK_MONOTONIC);
   finish();
-  CHECK(base::nanoseconds(CLOCK_MONOTONIC) - before < 2'500'000'000u);
+  CHECK(base::nanoseconds(CLOCK_MONOTONIC) - before < 20'000'000'000u);
   Found found = read_back(path);
   CHECK(found.good && found.header.state == format::FileState::ended && found.events == 3);
+  onward = true;
   for (std::thread& thread : pool) thread.join();
   found = read_back(path);
   CHECK(found.good && found.header.produced == 0 && found.events == 6);

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def run(*command, cwd, env=None):
@@ -20,7 +21,7 @@ def run(*command, cwd, env=None):
 
 
 @pytest.mark.packaging
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_sdist_and_wheel(tmp_path):
     run(
         sys.executable, "-m", "build", "--outdir", tmp_path / "dist", ROOT, cwd=tmp_path
@@ -52,7 +53,7 @@ def test_sdist_and_wheel(tmp_path):
 
 
 @pytest.mark.packaging
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_an_interpreter_nobody_has_described(tmp_path):
     """Built without any frame layout, everything works through the public API."""
     site = tmp_path / "site"
@@ -67,7 +68,7 @@ def test_an_interpreter_nobody_has_described(tmp_path):
     command += ["-C", "cmake.define.WHENCE_FORGET_LAYOUTS=ON"]
     command += [
         "-C",
-        f"build-dir={tmp_path / 'build'}",
+        f"build-dir={ROOT / 'build' / f'undescribed-{VERSION}'}",
         "--target",
         str(site),
         str(ROOT),

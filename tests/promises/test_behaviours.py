@@ -1,7 +1,7 @@
 """Behaviours 25 to 60 of a complete stack capture, each by its number.
 
-46, 51 and 54 to 58 are about native frames, which are not captured yet. The file is
-long because it is one list, and a test checks that no number is missing from it.
+46, 51 and 54 to 58 are in test_native_behaviours.py. The file is long because it is one
+list, and a test checks that no number is missing from it.
 """
 
 import asyncio

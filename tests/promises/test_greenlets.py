@@ -243,3 +243,36 @@ def test_greenlets_that_are_left_at_exit(tmp_path, turn):
     )
     assert outcome == runner.Outcome(0, "fine\n", "")
     assert traced.read(tmp_path / "a.whence").count("leaf") == 11
+
+
+EXCEPTIONS_LATER = """
+import sys
+import greenlet, whence
+
+def wait():
+    main.switch()
+    raise ValueError  # through frames that nobody could see at the start
+
+def work():
+    try:
+        wait()
+    except ValueError:
+        print("caught")
+
+main = greenlet.getcurrent()
+waiting = [greenlet.greenlet(work) for _ in range(3)]
+for each in waiting:
+    each.switch()
+recorder = whence.record(sys.argv[1], exceptions=True).start()
+waiting[0].switch()
+recorder.pause()
+waiting[1].switch()
+recorder.resume()
+waiting[2].switch()
+recorder.stop()
+"""
+
+
+def test_exceptions_in_greenlets_that_waited_when_it_began(path):
+    done = runner.run(EXCEPTIONS_LATER, str(path))
+    assert (done.status, done.out, done.err) == (0, 3 * "caught\n", "")

@@ -89,11 +89,11 @@ def test_a_ring_by_age_keeps_what_is_young(tmp_path):
     import time
 
     with whence.record(
-        path, keep="200ms", chunk_size=4096, gc=False, calls=False
+        path, keep="1s", chunk_size=4096, gc=False, calls=False
     ) as recorder:
         start = time.monotonic()
         value = 0
-        while time.monotonic() - start < 1:
+        while time.monotonic() - start < 3:
             for _ in range(100):
                 whence.counter("value", value)
                 value += 1
@@ -105,7 +105,7 @@ def test_a_ring_by_age_keeps_what_is_young(tmp_path):
     assert losses.produced == value
     assert losses.dropped == {"ring": value - len(kept)}
     assert [v for _, v in kept] == list(range(kept[0][1], value))
-    assert kept[-1][0] - kept[0][0] >= 150e6  # what is asked for is there
+    assert kept[-1][0] - kept[0][0] >= 500e6  # what is asked for is there
     assert len(kept) < value  # and what is old is gone
     assert size < value * 4  # the file did not grow with the program
     assert recorder.reason is None

@@ -615,9 +615,10 @@ def test_95_ticks_become_nanoseconds_without_bias(path):
     pairs.sort(key=lambda pair: pair[1][1] - pair[1][0])
     closest = pairs[: len(pairs) // 4]
     offsets = [mark + start - (a + b) / 2 for mark, (a, b) in closest]
-    first, median, third = statistics.quantiles(offsets, n=4)
-    assert abs(median) <= 200
-    assert third - first < 50
+    assert abs(statistics.median(offsets)) <= 200
+    slack = 50  # each clock has its own grain
+    between = sum(a - slack <= mark + start <= b + slack for mark, (a, b) in pairs)
+    assert between >= 0.99 * len(pairs)
 
 
 def test_96_counts_are_exact_however_many_threads_count(path):

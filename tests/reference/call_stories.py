@@ -9,6 +9,7 @@ from reference.recording import EVENTS, METADATA, Chunk, File, Raw
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
 CODES = 6
 NAMES = [f"name {number}" for number in range(1, 10)]
@@ -28,6 +29,7 @@ class Frame:
     start: int
     number: int
     native: bool = False
+    place: tuple[str | None, str | None, int | None] | None = None  # of work
     generator: int = 0
     instance: int = 0
     task: int = 0
@@ -70,6 +72,9 @@ class Story:
                 self.step(self.rng.choice(self.threads))
         self.now += 1
         for thread in self.threads:
+            self.settle(thread)
+        self.now += 1
+        for thread in self.threads:
             while self.on and thread.open:
                 self.close(thread, "cut")
         for chunk in self.chunks:
@@ -84,6 +89,8 @@ class Story:
 
     def switch(self) -> None:
         """Calls cease to be recorded, or are recorded again."""
+        for thread in self.threads:
+            self.settle(thread)
         self.on = not self.on
         self.metadata.append(Raw(0x27 if self.on else 0x28, [self.now]))
         for thread in self.threads:
@@ -105,6 +112,9 @@ class Story:
                     more = {"generator": frame.generator, "instance": frame.instance}
                     more["task"] = frame.task
                 self.enter(thread, frame.what, "open", **more)
+
+    def settle(self, thread: Thread) -> None:
+        """Tell what has to be told while calls are recorded."""
 
     def stack(self, frames: list[Frame]) -> int:
         path = tuple(frame.what for frame in frames)
@@ -236,10 +246,10 @@ class Story:
         self, thread: Thread, frame: Frame, left: str, end: int, own: int, count: int
     ) -> None:
         tasks = [f.task for f in (*thread.open, frame) if f.task]
+        place = (None, None) if frame.native else ("name 9", frame.what)
         self.expected.append(
             (
-                NAMES[frame.what - 1],
-                *((None, None) if frame.native else ("name 9", frame.what)),
+                *(frame.place or (NAMES[frame.what - 1], *place)),
                 *(frame.start, end - frame.start, own, len(thread.open)),
                 *(thread.number, tasks[-1] if tasks else None, frame.entered, left),
                 *(frame.instance or None, frame.number),
@@ -259,14 +269,14 @@ _NONSENSE = [
 ]
 
 
-def nonsense(rng: random.Random) -> File:
-    """Records about calls in no sensible order."""
+def nonsense(rng: random.Random, more: Sequence[Raw] = ()) -> File:
+    """Records about calls in no sensible order, after more metadata."""
 
     def small(most: int = 6) -> int:
         return rng.randint(0, most)
 
     now = 1_000
-    metadata = names()
+    metadata = [*names(), *more]
     for number in range(1, rng.randint(1, 9)):
         parent = small() if rng.random() < 0.2 else rng.randrange(number)
         metadata.append(Raw(0x82, [number, parent, rng.randint(1, 2), small()]))
@@ -292,7 +302,8 @@ def nonsense(rng: random.Random) -> File:
         thread = rng.randint(1, 3)
         start = rng.choice([1_000, 1_000 + 100 * number])
         chunk = Chunk(2 + number, [], EVENTS, thread, 0, (start, start))
-        kinds = rng.sample(_NONSENSE, rng.randint(1, len(_NONSENSE)))
+        known = [*_NONSENSE, *([0xC2] * 9 if more else [])]
+        kinds = rng.sample(known, rng.randint(1, len(known)))
         now = start
         for _ in range(rng.randint(0, 80)):
             now += rng.choice([0, 1, 5, 40])
@@ -303,6 +314,12 @@ def nonsense(rng: random.Random) -> File:
 
 
 def _nonsense(rng: random.Random, kind: int, now: int) -> Raw:
+    if kind == 0xC2:
+        ago = [rng.choice([0, 0, 1, 5, 40, 300]) for _ in range(2)]
+        if rng.random() < 0.05:
+            ago[rng.randrange(2)] = rng.choice([5_000, 2**64 - 1])
+        backend, name = rng.randint(0, 14), rng.randint(0, 9)
+        return Raw(kind, [now, backend, rng.randint(-1, 9), name, *ago])
     numbers = {1: 0, 2: 1, 3: 2, 4: 3}[kind >> 5]
     values = [rng.randint(0, 4) for _ in range(numbers)]
     if kind == 0x84 and rng.random() < 0.2:

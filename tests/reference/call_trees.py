@@ -54,7 +54,8 @@ def recording(
     named = dict.fromkeys(text for function in functions for text in function[:2])
     strings = {text: n for n, text in enumerate(filter(None, named), 2)}
     metadata = [
-        *(Raw(_STRING, [1, b"program"]), Raw(_INFO, [1, program.encode()])),
+        Raw(_STRING, [1, b"program"]),
+        Raw(_INFO, [1, program.encode("utf-8", "surrogatepass")]),
         *(
             Raw(_STRING, [number, text.encode("utf-8", "surrogatepass")])
             for text, number in strings.items()

@@ -33,6 +33,18 @@ class _Table:
         return -(delta >> 1) if delta & 1 else delta >> 1
 
 
+def lines(table: bytes, first_line: int) -> list[int]:
+    """Give the line of each stretch of instructions that has one."""
+    entries = _Table(table)
+    line, found = first_line, []
+    while entries.data:
+        kind = entries.byte() >> 3 & 15
+        line = (line + entries.entry(kind) + 2**31) % 2**32 - 2**31
+        if kind != 15 and line != -1:
+            found.append(line)
+    return found
+
+
 def line_at(table: bytes, first_line: int, offset: int) -> int | None:
     """Give the line of the instruction at an offset in bytes, or None."""
     entries = _Table(table)

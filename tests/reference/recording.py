@@ -17,7 +17,7 @@ FIXED, COMPACT = 0, 1
 FREE, OPEN, SEALED = 0, 1, 2
 EVENTS, METADATA = 1, 2
 RECORDING, CLOSED, ENDED = 1, 2, 3
-PLAIN, ZSTD = 0, 1
+PLAIN, ZSTD, RECODED = 0, 1, 2
 HEADER = 128
 U64 = 2**64 - 1
 
@@ -54,25 +54,59 @@ _TABLE = """
 6D awaits        e time task:task awaited:task
 80 span_end      e time span:span name:string duration:duration
 81 span_error    e time span:span name:string duration:duration
-83 free          e time domain address:address stack
+49 freed         e time address:address
+4A not_freed     e time address:address
+4B resident      e time bytes
+71 freed         e time address:address stack:near_stack
+83 pool_freed    e time pool address:address stack:near_stack
+86 segment_freed e time pool address:address stack:near_stack
 84 folded        e time code calls duration:duration
-A2 allocation    e time domain address:address size stack
+88 raw_allocated e time address:address size stack:near_stack
+89 mem_allocated e time address:address size stack:near_stack
+8A obj_allocated e time address:address size stack:near_stack
+8B malloc_allocated e time address:address size stack:near_stack
+8C mmap_allocated e time address:address size stack:near_stack
+90 raw_moved     e time address:address size stack:near_stack
+91 mem_moved     e time address:address size stack:near_stack
+92 obj_moved     e time address:address size stack:near_stack
+93 malloc_moved  e time address:address size stack:near_stack
+94 mmap_moved    e time address:address size stack:near_stack
+97 unmapped      e time address:address size stack:near_stack
+A2 pool_allocated e time pool address:address size stack:near_stack
+A6 segment_allocated e time pool address:address size stack:near_stack
+A5 out_of_memory e time domain size available stack:near_stack
 A4 gc_end        e time generation collected uncollectable duration:duration
 C1 span_end_away e time owner span name:string duration:duration error
-C2 handle_event  e time table handle:signed name:string backend:string duration:duration
+C8 raw_in_use e time owner address:address size stack:near_stack age:duration
+C9 mem_in_use e time owner address:address size stack:near_stack age:duration
+CA obj_in_use e time owner address:address size stack:near_stack age:duration
+CB malloc_in_use e time owner address:address size stack:near_stack age:duration
+CC mmap_in_use e time owner address:address size stack:near_stack age:duration
+C2 handle_event  e time backend:string handle:signed name:string ended duration
 48 frames        - time stack
+4D tags          - time tags:string
+4E memory_state  - time blocks
 70 frame_generator - time level generator:generator
 65 owner         - time thread first_event
 66 lost          - time reason:reason events
 E2 span_tags     - span tags:bytes
 27 calls_on      - time
 28 calls_off     - time
+29 memory_off    - time
+2A work_on       - time
+2B symbols_anew  - reserved
+72 memory_on     - time domains detail
 63 thread_name   - time thread name:string
 64 thread_end    - time thread events
 6E thread_frames - time thread stack
 6F task_name     - time task:task name:string
 85 thread_generator - time thread level generator:generator
+4C pool          - id name:string
+73 module        - id path:string build_id:string
+74 python_run    - id parent python
 82 stack         - id parent code offset:signed
+87 native_stack  - id parent module address
+A7 symbol        - module address name:string filename:string line
 A0 thread        - time thread os_id name:string known
 C0 code          - id name:string qualname:string filename:string first_line:signed \
 line_table:string
@@ -81,7 +115,8 @@ C4 numbered_task - time task:task parent:task number code generator:generator
 E0 string        - id text:bytes
 E1 string_part   - id text:bytes
 E3 info          - key:string value:bytes
-E4 handle_table  - table part:bytes
+E4 handle_table  - namespace:string part:bytes
+E5 line_map      - file:string part:bytes
 """
 
 
@@ -256,12 +291,18 @@ class Raw:
     values: list[Any]
 
 
+_RELATIVE = {"address", "generator", "task", "near_stack"}
+
+
 class Deltas:
     """What fields of a chunk are relative to."""
 
     def __init__(self, start: int) -> None:
         self.time = start
-        self.span = self.address = self.generator = self.task = 0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self.span = self.address = self.generator = self.task = self.near_stack = 0
 
     def write(self, type_: str, value: Any) -> int:
         if type_ == "time":
@@ -270,7 +311,9 @@ class Deltas:
             return int(delta)
         if type_ == "span":
             return zigzag(_signed((value - self.span) & U64))
-        if type_ in {"address", "generator", "task"}:
+        if type_ == "address":
+            value = (value >> 4) | (value & 15) << 60
+        if type_ in _RELATIVE:
             delta = _signed((value - getattr(self, type_)) & U64)
             setattr(self, type_, value)
             return zigzag(delta)
@@ -284,9 +327,10 @@ class Deltas:
             return self.time
         if type_ == "span":
             return (self.span + unzigzag(raw)) & U64
-        if type_ in {"address", "generator", "task"}:
-            setattr(self, type_, (getattr(self, type_) + unzigzag(raw)) & U64)
-            return getattr(self, type_)
+        if type_ in _RELATIVE:
+            value = (getattr(self, type_) + unzigzag(raw)) & U64
+            setattr(self, type_, value)
+            return (value << 4) & U64 | value >> 60 if type_ == "address" else value
         if type_ == "signed":
             return unzigzag(raw)
         return unreal(raw) if type_ == "real" else raw
@@ -295,7 +339,7 @@ class Deltas:
         if code == 0x62:
             self.span = values[1]
         elif code == 0x65:
-            self.span = self.address = self.generator = self.task = 0
+            self._start_over()
 
 
 def write_record(record: Raw, deltas: Deltas) -> bytes:
@@ -397,7 +441,7 @@ class File:
 OPENING = struct.Struct("<8sHHI16sIIIIQQQQQQ28x")
 CLOSING = struct.Struct("<IIiIQQ4Q16QQQQ164x")
 CHUNK_OPENING = struct.Struct("<4sIQQIIQQQI")
-CHUNK_CLOSING = struct.Struct("<QQQIII24x")
+CHUNK_CLOSING = struct.Struct("<QQQIIII20x")
 assert OPENING.size == 124
 assert CLOSING.size == 380
 assert CHUNK_OPENING.size == 60
@@ -422,7 +466,13 @@ def write_file_header(file: File, layout: int) -> bytes:
 
 
 def write_chunk_header(
-    file: File, chunk: Chunk, payload: bytes, events: int, stored: int, coding: int
+    file: File,
+    chunk: Chunk,
+    payload: bytes,
+    events: int,
+    stored: int,
+    coding: int,
+    recoded: int = 0,
 ) -> bytes:
     def opening(state: int) -> bytes:
         return CHUNK_OPENING.pack(
@@ -435,7 +485,7 @@ def write_chunk_header(
     sealed = chunk.state == SEALED
     closing = CHUNK_CLOSING.pack(
         *(committed, *(chunk.end if sealed else (0, 0))),
-        *((stored, coding, checksum(payload)) if sealed else (0, 0, 0)),
+        *((stored, coding, checksum(payload), recoded) if sealed else (0, 0, 0, 0)),
     )
     return (
         opening(chunk.state)
@@ -446,10 +496,14 @@ def write_chunk_header(
 
 
 Pack = Callable[[bytes], bytes]
-Unpack = Callable[[bytes, int], bytes]
+Unpack = Callable[[bytes, int, bool], bytes]  # the last: the frame is cut
 
 
 def write(file: File, layout: int = FIXED, pack: Pack | None = None) -> bytes:
+    from reference import (
+        recent_addresses,
+    )
+
     out = write_file_header(file, layout)
     for chunk in file.chunks:
         payload, events = chunk.payload()
@@ -458,9 +512,13 @@ def write(file: File, layout: int = FIXED, pack: Pack | None = None) -> bytes:
             header = write_chunk_header(file, chunk, payload, events, 0, PLAIN)
             out += (header + payload).ljust(file.chunk_size, b"\0")
             continue
-        stored, coding = payload, PLAIN
-        if pack is not None and len(pack(payload)) < len(payload):
-            stored, coding = pack(payload), ZSTD
-        header = write_chunk_header(file, chunk, payload, events, len(stored), coding)
-        out += header + stored
+        stored, coding, recoded = payload, PLAIN, b""
+        if pack is not None:
+            recoded = recent_addresses.recode(payload)
+            packed = pack(recoded or payload)
+            if len(packed) < len(payload):
+                stored, coding = packed, RECODED if recoded else ZSTD
+        size = len(recoded) if coding == RECODED else 0
+        how = events, len(stored), coding, size
+        out += write_chunk_header(file, chunk, payload, *how) + stored
     return out

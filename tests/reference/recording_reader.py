@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reference import call_reader, line_table
+from reference import call_reader, line_table, recent_addresses, work
 from reference.recording import (
     CHUNK_MAGIC,
     CHUNK_OPENING,
@@ -25,6 +25,7 @@ from reference.recording import (
     OPENING,
     PLAIN,
     REASONS,
+    RECODED,
     RECORDING,
     RING,
     SEALED,
@@ -57,6 +58,7 @@ class Found:
     payload: bytes
     events: int
     bytes: int
+    cut: bool = False  # the file ends within it
 
 
 @dataclass
@@ -64,6 +66,13 @@ class Decoded:
     """What a reader must find."""
 
     records: list[tuple[str, int, int, dict[str, Any]]] = field(default_factory=list)
+    # The last is what the thread had said about itself: the number of a string.
+    by_time: list[tuple[str, int, int, dict[str, Any], int]] = field(
+        default_factory=list
+    )
+    pools: dict[int, str | None] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    memory_starts: list[int] = field(default_factory=list)
     spans: list[tuple[Any, ...]] = field(default_factory=list)
     recorded: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
@@ -90,6 +99,27 @@ def read(
     slice_: call_reader.Slice | None = None,  # of calls and exceptions
 ) -> Decoded:
     return _Reader(data, unpack, slice_).read()
+
+
+def in_order(
+    raws: list[tuple[Raw, int, int, Found]],
+) -> list[tuple[Raw, int, int, int]]:
+    """Events by time; at the same time by chunk, in which time does not go back.
+
+    Each with the tags that were told last in its chunk by the thread that goes on.
+    """
+    latest: dict[int, int] = {}
+    tags: dict[int, int] = {}
+    keyed = []
+    for number, (raw, thread, time, chunk) in enumerate(raws):
+        if chunk.what == EVENTS and raw.code in KINDS:
+            if raw.code in {0x4D, 0x65}:
+                tags[chunk.offset] = raw.values[1] if raw.code == 0x4D else 0
+            latest[chunk.offset] = max(time, latest.get(chunk.offset, 0))
+            told = tags.get(chunk.offset, 0)
+            keyed.append((latest[chunk.offset], number, raw, thread, told))
+    keyed.sort(key=lambda item: item[:2])
+    return [(raw, thread, time, told) for time, _, raw, thread, told in keyed]
 
 
 class _Reader:
@@ -134,6 +164,7 @@ class _Reader:
             self.journal = (0, 0, 0, 0)
 
     def read(self) -> Decoded:
+        self.out.problems += len(self.data) < self.header_size
         found = sorted(
             self.compact() if self.layout == COMPACT else self.fixed(),
             key=lambda chunk: (chunk.what != METADATA, chunk.sequence),
@@ -149,6 +180,21 @@ class _Reader:
             if raw.code in KINDS:
                 self.out.records.append(self.resolve(raw, thread, time))
             del chunk
+        self.out.by_time = [
+            (*self.resolve(raw, thread, time), tags)
+            for raw, thread, time, tags in in_order(raws)
+        ]
+        self.out.texts = {n: text_of(data) for n, data in self.strings.items()}
+        self.out.pools = {
+            raw.values[0]: self.text(raw.values[1])
+            for raw, _, _, chunk in raws
+            if raw.code == 0x4C and chunk.what == METADATA
+        }
+        self.out.memory_starts = [
+            self.at(time)
+            for raw, _, time, chunk in raws
+            if raw.code == 0x72 and chunk.what == METADATA
+        ]
         self.out.spans = self.spans(raws)
         self.out.threads = self.thread_list()
         metadata = [raw for raw, _, _, chunk in raws if chunk.what == METADATA]
@@ -161,23 +207,27 @@ class _Reader:
 
     def fixed(self) -> Iterator[Found]:
         for offset in range(self.header_size, len(self.data), self.chunk_size):
+            cut = len(self.data) - offset < self.chunk_size
             header = self.data[offset : offset + HEADER]
             if len(header) < HEADER:
                 self.out.problems += 1
                 return
             state = int.from_bytes(header[4:8], "little")
             if state == FREE:
+                # One that was never used is as long as its recorder came to make it.
+                used = header[:4] != bytes(4) or header[16:24] != bytes(8)
+                self.out.problems += cut and used
                 continue
             closed = self.check(header, offset)
             if closed is None:
                 continue
+            closed.cut = cut
             room = self.data[offset + HEADER : offset + self.chunk_size]
             payload = room[: closed.bytes]
-            if state == SEALED:
-                good = len(payload) == closed.bytes
-                if not good or checksum(payload) != self.payload_sum(header):
-                    self.damage(header)
-                    continue
+            whole = state == SEALED and len(payload) == closed.bytes
+            if whole and checksum(payload) != self.payload_sum(header):
+                self.damage(header)
+                continue
             closed.payload = payload
             yield closed
 
@@ -193,28 +243,41 @@ class _Reader:
             closing_good = self.closing_good(header)
             body = self.data[offset + HEADER : offset + HEADER + stored]
             if found is not None:
-                payload = self.payload_of(body, stored, coding, found.bytes)
-                if payload is None or checksum(payload) != self.payload_sum(header):
+                recoded = int.from_bytes(header[100:104], "little")
+                how = stored, coding, found.bytes, recoded
+                payload = self.payload_of(body, *how)
+                whole = payload is not None and len(payload) == found.bytes
+                if payload is None or (
+                    whole and checksum(payload) != self.payload_sum(header)
+                ):
                     self.damage(header)
                 else:
                     found.payload = payload
+                    found.cut = len(body) < stored
                     yield found
             if not closing_good:
                 return
             offset += HEADER + stored
 
     def payload_of(
-        self, body: bytes, stored: int, coding: int, size: int
+        self, body: bytes, stored: int, coding: int, size: int, recoded: int
     ) -> bytes | None:
         most = self.chunk_size - HEADER
-        if len(body) < stored or stored > most or size > most:
+        cut = len(body) < stored  # then what is there counts, with nothing to check it
+        if max(stored, size) > most:
             return None
         if coding == PLAIN:
             return body if stored == size else None
-        if coding != ZSTD or self.unpack is None:
+        unpacked = recoded if coding == RECODED else size
+        if coding not in {ZSTD, RECODED} or self.unpack is None or unpacked > most:
             return None
-        payload = self.unpack(body, size)
-        return payload if len(payload) == size else None
+        payload: bytes | None = self.unpack(body, unpacked, cut)
+        if payload is None or (len(payload) != unpacked and not cut):
+            return None
+        if coding == RECODED:
+            payload = recent_addresses.restore(payload, is_cut=cut)
+        good = payload is not None and (len(payload) == size or cut)
+        return payload if good else None
 
     @staticmethod
     def payload_sum(header: bytes) -> int:
@@ -293,7 +356,7 @@ class _Reader:
         self.out.recorded += events
         if chunk.events > events and chunk.events <= chunk.bytes // 2:
             self.dropped[DAMAGED] += chunk.events - events
-        short = len(chunk.payload) < chunk.bytes
+        short = len(chunk.payload) < chunk.bytes or chunk.cut
         self.out.problems += cut or short or chunk.events != events
         return records
 
@@ -375,6 +438,10 @@ class _Reader:
     def at(self, ticks: int) -> int:
         time: int = self.monotonic(ticks) - self.start[1]
         return max(min(time, 2**63 - 1), -(2**63 - 1))
+
+    def first_at(self, time: int) -> int:
+        """Return the first ticks that are not before this time."""
+        return call_reader.first_at(self.at, time)
 
     def lasted(self, end: int, duration: int) -> int:
         length: int = self.monotonic(end) - self.monotonic(end - min(duration, end))
@@ -475,7 +542,13 @@ class _Reader:
         self, metadata: list[Raw], raws: list[tuple[Raw, int, int, Found]]
     ) -> None:
         end = self.end[0] if self.closed else None
-        found = call_reader.Calls(metadata, end, self.at, self.lasted, self.slice)
+        self.line_maps = work.LineMaps(metadata)
+        events = [raw[:3] for raw in raws if raw[3].what == EVENTS]
+        done = work.work_of(
+            events, metadata, self.text, self.at, self.first_at, self.start[0]
+        )
+        clock = self.at, self.lasted
+        found = call_reader.Calls(metadata, end, *clock, self.slice, done)
         for raw, thread, time, chunk in raws:
             if chunk.what == EVENTS:
                 found.take(raw, thread, time)
@@ -489,15 +562,29 @@ class _Reader:
     def call(self, call: dict[str, Any]) -> tuple[Any, ...]:
         code = call["code"]
         known = self.codes.get(code)
+        name = self.text(call["name"]) if code is None else self.function(code)
+        place = (name, self.text(known[3]), known[4]) if known else (name, None, None)
+        source = known and self.source_of(known)
+        if source and self.text(source[1]) is not None:
+            place = name, self.text(source[1]), work.line_of(source[2])
         return (
-            self.text(call["name"]) if code is None else self.function(code),
-            self.text(known[3]) if known else None,
-            known[4] if known else None,
+            *(call["place"] or place),
             *(call["start"], call["duration"], call["own"]),
             *(call["depth"], call["thread"], call["task"] or None, call["entered"]),
             *(call["left"], call["generator"] or None, call["number"]),
             *(call["parent"] or None, call["count"]),
         )
+
+    def source_of(self, known: list[Any]) -> list[int] | None:
+        """Give the place that generated code came from."""
+        table = self.strings.get(known[5]) if known[5] else None
+        lines = line_table.lines(table, known[4]) if table is not None else []
+        if not 0 <= known[4] < 2**31:
+            return None
+        mapped = self.line_maps.maps.get(known[3], {})
+        last = max([known[4], *lines])
+        wanted = [known[4], *(n for n in sorted(mapped) if known[4] < n <= last)]
+        return self.line_maps.first(known[3], wanted)
 
     def exception(self, event: dict[str, Any]) -> tuple[Any, ...]:
         known = self.codes.get(event["code"])
@@ -505,8 +592,13 @@ class _Reader:
         line = None
         if known and table is not None:
             line = line_table.line_at(table, known[4], event["offset"])
+        place = (self.text(known[3]) if known else None, line)
+        if known and line is not None:
+            found = self.line_maps.places(known[3], line)
+            if found:
+                place = self.text(found[0][1]), work.line_of(found[0][2])
         return (
             *(self.text(event["type"]), event["kind"], self.at(event["time"])),
             *(event["thread"], self.function(event["code"])),
-            *(self.text(known[3]) if known else None, line),
+            *place,
         )

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _METADATA_KINDS = {
-    *(0x27, 0x28, 0x63, 0x64, 0x6E, 0x6F, 0x82, 0x85, 0xA0, 0xC0, 0xC3, 0xC4),
-    *(0xE0, 0xE1, 0xE3, 0xE4),
+    *(0x27, 0x28, 0x29, 0x63, 0x64, 0x6E, 0x6F, 0x72, 0x82, 0x85, 0xA0, 0xC0),
+    *(0xC3, 0xC4, 0xE0, 0xE1, 0xE3, 0xE4, 0x2B, 0x73, 0x74, 0x87, 0xA7),
 }
 TAGS = [
     *((1, None), (2, False), (3, True), (4, -5), (5, 2.5)),
@@ -58,12 +58,18 @@ def every_kind(copies: int = 1, chunk_size: int = 4096) -> File:
         *(Raw(0xE3, [3, b"0.1.0"]), Raw(0xC0, [1, 8, 8, 4, -1, 21])),
         Raw(0xC0, [2, 8, 9, 4, 40, 21]),
         *(Raw(0x82, [1, 0, 1, 6]), Raw(0x82, [2, 1, 1, -1])),
+        *(Raw(0x73, [1, 4, 5]), Raw(0x87, [3, 0, 1, 4_096]), Raw(0x74, [4, 3, 1])),
+        *(Raw(0x87, [5, 4, 0, 1]), Raw(0x87, [6, 5, 1, 8_192]), Raw(0x74, [7, 6, 2])),
+        *(Raw(0xA7, [1, 4_096, 9, 4, 1]), Raw(0x2B, [0])),
+        *(Raw(0xA7, [1, 8_192, 8, 4, 12]), Raw(0xA7, [1, 8_192, 9, 4, 0])),
         *(Raw(0xA0, [1_010, 1, 4242, 7, 1]), Raw(0xA0, [1_020, 2, 4243, 0, 0])),
         *(Raw(0x63, [1_030, 2, 20]), Raw(0xC3, [1_040, 1, 0, 9, 1, 7])),
         *(Raw(0xC4, [1_050, 2, 1, 8, 1, 3]), Raw(0x27, [1_060])),
         *(Raw(0x6F, [1_055, 1, 8]), Raw(0xE4, [1, b"table"])),
+        *(Raw(0x2A, [1_056]), Raw(0xE5, [4, bytes([1, 3, 1, 8, 9, 42, 5, 42, 9])])),
         *(Raw(0x6E, [1_070, 2, 1]), Raw(0x85, [1_070, 2, 1, 3])),
         *(Raw(0x64, [9_000, 2, 12]), Raw(0x28, [9_500])),
+        *(Raw(0x72, [9_500, 7, 2]), Raw(0x29, [9_500]), Raw(0x4C, [8, 4])),
     ]
     chunks = _chunks(1, metadata, METADATA, 0, chunk_size, (1_000, 5_000_100))
     first: list[Raw] = []
@@ -105,11 +111,28 @@ def _thread_one(time: int, span: int) -> list[Raw]:
         *(Raw(0x61, [time + 22, 10, 0.1]), Raw(0x62, [time + 23, span + 1, 9])),
         *(Raw(0xE2, [span + 1, write_tags(TAGS)]), Raw(0x62, [time + 24, span + 2, 8])),
         Raw(0x81, [time + 30, span + 2, 8, 6]),
-        *(Raw(0xA2, [time + 31, 1, 0x7FFF_0000_1000, 512, 2]),),
-        *(Raw(0x83, [time + 32, 1, 0x7FFF_0000_1000, 0]),),
+        *_memory(time + 31),
         *(Raw(0x66, [time + 33, 2, 7]), Raw(0x80, [time + 40, span + 1, 9, 17])),
         Raw(0x62, [time + 41, span + 3, 12]),
         Raw(0xC2, [time + 42, 1, -7, 8, 9, 4]),
+    ]
+
+
+def _memory(time: int) -> list[Raw]:
+    """Blocks of every domain, and what else can be told of memory."""
+    place = 0x7FFF_0000_1000
+    return [
+        Raw(0xA2, [time, 1, place, 512, 2]),
+        *(Raw(0xA6, [time, 8, place, 4_096, 2]), Raw(0x86, [time, 8, place, 0])),
+        Raw(0x4D, [time, 1]),
+        *(Raw(0x88 + n, [time, place + 48 * n + 7, 40 + n, 2]) for n in range(5)),
+        *(Raw(0x90 + n, [time, place + 64 * n, 90 * n, 1]) for n in range(5)),
+        *(Raw(0x49, [time + 1, place + 7]), Raw(0x4A, [time + 1, place + 7])),
+        Raw(0x4E, [time + 1, 5]),
+        *(Raw(0xC8 + n, [time + 1, 1, place + n, 9, 2, 40]) for n in range(5)),
+        Raw(0x97, [time + 1, place + 64 * 4, 4096, 0]),
+        *(Raw(0x71, [time + 1, place + 7, 2]), Raw(0xA5, [time + 1, 2, 1 << 40, 0, 1])),
+        *(Raw(0x4B, [time + 1, 1 << 24]), Raw(0x83, [time + 1, 1, place, 0])),
     ]
 
 
@@ -363,7 +386,7 @@ def _value(  # noqa: PLR0911
         return rng.choice([0, -1, small, -(2**63), 2**63 - 1])
     if type_ == "real":
         return rng.choice([0.0, -1.5, 1e300, float("inf")])
-    if type_ in {"span", "address", "generator", "task"}:
+    if type_ in {"span", "address", "generator", "task", "near_stack"}:
         return rng.getrandbits(64) if type_ == "address" else small
     if name in {"owner", "thread", "span"}:
         return small

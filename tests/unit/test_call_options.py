@@ -415,6 +415,7 @@ def test_threads_that_come_later_have_their_names(path):
 
     found = traced.record(path, run)
     threads = {t.id: t for t in found.threads}
-    mine = [threads[c.thread] for c in found.of("leaf")]
+    calls = sorted(found.of("leaf"), key=lambda call: call.start)
+    mine = [threads[call.thread] for call in calls]
     assert [t.name for t in mine] == ["later 0", "later 1", "later 2"]
     assert all(t.start is not None and t.end > t.start for t in mine)

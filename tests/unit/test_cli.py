@@ -8,20 +8,11 @@ import sys
 import pytest
 
 import whence
+from harness.command import one_line_of, run
 from reference import recording as twin
 from reference import recordings
 
 pytestmark = pytest.mark.store
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "whence", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        **options,
-    )
 
 
 @pytest.fixture
@@ -37,13 +28,6 @@ def damaged(path):
     data[4096 + 4096 + 1000] ^= 1
     path.write_bytes(data)
     return path
-
-
-def one_line_of(done):
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    return line
 
 
 def test_verify_a_sound_recording(path):
@@ -92,6 +76,48 @@ def test_verify_a_damaged_recording(damaged):
     assert lines[-1] == "damaged, but readable"
 
 
+@pytest.fixture
+def cut(path):
+    """A recording that was never closed, and cut where a chunk has room left."""
+    file = recordings.every_kind()
+    file.state, file.end, file.produced, file.count = twin.RECORDING, (0, 0), 0, 0
+    path.write_bytes(twin.write(file)[:-1])
+    return path
+
+
+def test_a_file_that_was_cut_is_damaged(cut, tmp_path):
+    what = "the file ends within a chunk"
+    done = run("verify", cut)
+    assert done.returncode == 1
+    (line,) = (line for line in done.stdout.splitlines() if what in line)
+    assert line.startswith("damaged: at byte ")
+    assert done.stdout.endswith("damaged, but readable\n")
+    assert line in run("summary", cut).stdout
+    done = run("recover", cut, "-o", tmp_path / "out")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1:] == [line]
+    assert run("verify", tmp_path / "out").stdout.endswith("sound\n")
+
+
+def test_a_packed_recording_that_was_cut_is_read_as_far_as_it_goes(tmp_path):
+    path, cut = tmp_path / "app.whence", tmp_path / "cut.whence"
+    with whence.record(path, calls=False, gc=False, chunk_size=1 << 20):
+        for n in range(80_000):
+            whence.counter("n", (n * 2_654_435_761) % 2**32)
+    cut.write_bytes(path.read_bytes()[:-1_000])
+    with whence.open(path) as recording:
+        assert recording.info.packed
+        whole = recording.losses
+    with whence.open(cut) as recording:
+        losses = recording.losses
+        values = [counter.value for counter in recording.counters]
+    assert losses.produced == whole.produced
+    assert losses.dropped == {"damaged": whole.recorded - losses.recorded}
+    assert losses.recorded == len(values) > whole.recorded / 2
+    assert values == [(n * 2_654_435_761) % 2**32 for n in range(len(values))]
+    assert run("verify", cut).returncode == 1
+
+
 def test_what_cannot_be_read_is_one_line(tmp_path):
     for name, data, message in (
         ("text", b"hello", "is not a recording"),
@@ -100,10 +126,10 @@ def test_what_cannot_be_read_is_one_line(tmp_path):
         (tmp_path / name).write_bytes(data)
         for verb in (["verify"], ["recover", "-o", tmp_path / "out"]):
             line = one_line_of(run(*verb, tmp_path / name))
-            assert line == f"whence: {tmp_path / name} {message}"
+            assert line == f"{tmp_path / name} {message}"
     missing = tmp_path / "missing"
     line = one_line_of(run("verify", missing))
-    assert line == f"whence: {missing}: No such file or directory"
+    assert line == f"{missing}: No such file or directory"
     assert not (tmp_path / "out").exists()
 
 
@@ -141,7 +167,7 @@ def test_recover_overwrites_only_when_told(path, tmp_path):
     out, target = tmp_path / "out", tmp_path / "target"
     out.write_text("mine")
     line = one_line_of(run("recover", path, "-o", out))
-    assert line == f"whence: {out}: File exists"
+    assert line == f"{out}: File exists"
     assert out.read_text() == "mine"
     assert run("recover", path, "-o", out, "-f").returncode == 0
     assert run("verify", out).returncode == 0
@@ -177,15 +203,65 @@ def test_recover_leaves_nothing_behind_when_it_fails(path, tmp_path):
         assert os.listdir(tmp_path) == ["app.whence"]
 
 
-def test_a_recording_can_replace_itself(damaged):
-    assert run("recover", damaged, "-o", damaged, "-f").returncode == 0
-    assert run("verify", damaged).returncode == 0
+def test_a_damaged_recording_is_not_replaced_by_what_is_left_of_it(damaged, tmp_path):
+    before, link = damaged.read_bytes(), tmp_path / "link"
+    link.symlink_to(damaged)
+    for out in (damaged, link):
+        line = one_line_of(run("recover", damaged, "-o", out, "-f"))
+        assert line == f"{out} is the recording itself: it is not replaced"
+    assert damaged.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command", [["recover"], ["symbolize"], ["merge"], ["export", "--format", "pstats"]]
+)
+def test_only_regular_files_are_replaced(path, tmp_path, command):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("pipe")
+    before = sorted(os.listdir(tmp_path))
+    for name in ("pipe", "folder", "link"):
+        out = tmp_path / name
+        line = one_line_of(run(*command, path, "-f", "-o", out))
+        assert line == f"{out} is not a regular file: it is not replaced"
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("force", [[], ["-f"]])
+@pytest.mark.parametrize(
+    "command", [["recover"], ["symbolize"], ["merge"], ["export", "--format", "pstats"]]
+)
+def test_a_new_file_has_a_name_and_a_folder(path, tmp_path, command, force):
+    before = path.read_bytes()
+    line = one_line_of(run(*command, path, "-o", "", *force))
+    assert line == "'' names no file: a new file needs a name"
+    out = tmp_path / "no" / "out"
+    line = one_line_of(run(*command, path, "-o", out, *force))
+    assert line == f"{out}: No such file or directory"
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["app.whence"]
 
 
 def test_usage():
     assert run("--version").stdout == f"whence {whence.__version__}\n"
     assert "verify" in run("--help").stdout
-    assert run().returncode == 2
+    assert one_line_of(run()).endswith(" COMMAND (whence --help says more)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "(whence --help says more)"),
+        (["info"], "FILE (whence info --help says more)"),
+        (["export", "a"], "-o/--output (whence export --help says more)"),
+        (["summary", "a", "-n", "x"], "'x' (whence summary --help says more)"),
+        (["summary", "a", "-n", "-1"], "--functions must be 0 or more, not -1"),
+        (["verify", "a", "b\nc"], r": b\nc (whence --help says more)"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_one_line(arguments, message):
+    assert one_line_of(run(*arguments)).endswith(message)
 
 
 def test_a_reader_that_has_seen_enough(path):

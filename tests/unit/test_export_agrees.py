@@ -2,11 +2,13 @@
 
 import importlib.util
 import itertools
+import time
 
 import pytest
 
 import whence
 from harness import exported, sample_program
+from whence import generated, handles
 from whence.export import export
 
 RUNS = ("objects", "generators", "tasks", "threads")
@@ -20,7 +22,28 @@ def workload(name):
     return lambda: module.run(module.WARM)
 
 
-@pytest.fixture(scope="module", params=["sample", "c_calls", "folded", *RUNS])
+def lowered(tables=[]):  # noqa: B006
+    """Generated Python with a line map, and work of a backend with a table."""
+    recorder = handles.Recorder(top="net.Model")
+    inlined = handles.InlinedCall("forward", handles.SourceRange("model.ex", 3))
+    place = handles.SourceRange("layers.ex", 8, 4, 8, 9)
+    multiply = recorder.issue(place, "mul", inlined)
+    both = recorder.derive("fused", [multiply, recorder.issue(None, "add")])
+    table = recorder.stop()
+    table.line_map("<lowered>", {2: multiply})
+    tables.append(handles.install(table))
+    made = {"sample": sample_program.work}
+    exec(compile("def kernel():\n    return sample()\n", "<lowered>", "exec"), made)
+    for handle in (multiply, both, multiply, 2**40):
+        start = time.perf_counter_ns()
+        made["kernel"]()
+        handles.event(handle, start, time.perf_counter_ns(), "kernel_0", "jit")
+    generated.unregister("<lowered>")
+
+
+@pytest.fixture(
+    scope="module", params=["sample", "c_calls", "folded", "lowered", *RUNS]
+)
 def path(request, tmp_path_factory):
     path = tmp_path_factory.mktemp(request.param) / "app.whence"
     options = {"c_calls": request.param == "c_calls"}
@@ -29,6 +52,8 @@ def path(request, tmp_path_factory):
     run = sample_program.work_in_threads
     if request.param in RUNS:
         run = workload(request.param)
+    elif request.param == "lowered":
+        run = lowered
     run()
     with whence.record(path, **options):
         run()

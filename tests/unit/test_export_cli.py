@@ -11,8 +11,12 @@ import sys
 import pytest
 
 import whence
-from harness import exported
-from reference import call_trees
+from harness import command, exported
+from harness.command import one_line_of
+from reference import call_trees, recordings
+from reference import recording as twin
+from whence import export
+from whence.cli import _terminal
 
 pytestmark = pytest.mark.store
 
@@ -21,19 +25,7 @@ STEPS = [[0, -1, 0, -1, 1, -1, 1, -1], [1, -1]]
 
 
 def run(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "whence", "export", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        **options,
-    )
-
-
-def one_line_of(done):
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    return line.removeprefix("whence: ")
+    return command.run("export", *arguments, **options)
 
 
 @pytest.fixture
@@ -89,8 +81,36 @@ def test_a_stretch_of_time(calls):
     assert calls("--from", "20ns") == {"first": 1, "second": 2}
     assert calls("--to", "20ns") == {"first": 1, "second": 1}
     assert calls("--from", "20ns", "--to=40ns") == {"first": 1}
-    assert calls("--from", "1.5s") == {}
     assert calls("--from", "0ms", "--to", "2 m") == {"first": 2, "second": 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "stretch"),
+    [
+        (["--from", "0", "--to", "0"], "0 and 0"),
+        (["--from=20ns", "--to=20ns"], "20ns and 20ns"),
+        (["--to", "0s"], "its beginning and 0s"),
+        (["--from", "100s"], "100s and its end"),
+        (["--from", "100s", "--to", "2m"], "100s and 2m"),
+    ],
+)
+def test_a_stretch_in_which_nothing_can_be(path, tmp_path, options, stretch):
+    with whence.open(path) as recording:
+        lasted = _terminal.duration(recording.info.duration)
+    for each in export.FORMATS:
+        done = run(path, "-o", tmp_path / "out", "--format", each.name, *options)
+        expected = f"there is nothing between {stretch}: the recording lasts {lasted}"
+        assert one_line_of(done) == expected
+    assert os.listdir(tmp_path) == ["app.whence"]
+
+
+def test_what_was_dropped_is_told(path, tmp_path):
+    path.write_bytes(twin.write(recordings.every_kind(20)))
+    done = run(path, "-o", tmp_path / "a.pstats")
+    lost = "5 events dropped (ring), 7 events dropped (disk), "
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"whence: not all is in it: {lost}")
+    assert done.returncode == 0
 
 
 def test_threads(calls, path, tmp_path):
@@ -124,7 +144,7 @@ def test_threads_by_name(tmp_path):
 def test_processes(calls, path, tmp_path):
     assert calls("--process", "1") == {"first": 2, "second": 3}
     line = one_line_of(run(path, "-o", tmp_path / "a.pstats", "--process", "77"))
-    assert line == f"there is no process 77 in {path}, only 1"
+    assert line == "there is no process 77; there are: 1"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +198,11 @@ def test_what_is_left_of_a_damaged_recording_is_exported(path, tmp_path):
     data = bytearray(path.read_bytes())
     data[-4096 + 130] ^= 1  # the second thread's chunk
     path.write_bytes(data)
-    assert run(path, "-o", tmp_path / "a.pstats").returncode == 0
+    done = run(path, "-o", tmp_path / "a.pstats")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("whence: not all is in it: it is damaged, ")
+    assert line.endswith(f" (damaged): whence verify {path}")
     found = exported.read("pstats", tmp_path / "a.pstats")
     assert sum(total.calls for total in found.values()) == 4
 
@@ -215,9 +239,9 @@ def test_names_of_files_cannot_reach_the_terminal(path, tmp_path):
 def test_a_terminal_is_shown_that_something_is_under_way(path, tmp_path):
     master, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "whence", "export", path]
+    out = tmp_path / "a.pstats"
     child = subprocess.run(
-        [*command, "-o", tmp_path / "a.pstats"],
+        [sys.executable, "-m", "whence", "export", path, "-o", out],
         stdout=subprocess.PIPE,
         stderr=terminal,
         env=environment,

@@ -111,6 +111,20 @@ def test_pprof_says_what_its_numbers_are(make, tmp_path):
     assert lines == {0, 1, 7, 12}
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "begins", "lasts"),
+    [(20, 50, 20, 30), (None, 30, 0, 30), (40, None, 40, 60), (-5, 500, 0, 100)],
+)
+def test_pprof_of_a_part_says_when_that_was(make, tmp_path, start, end, begins, lasts):
+    make("pprof", STEPS)
+    out = tmp_path / "part.pb.gz"
+    with whence.open(tmp_path / "app.whence") as recording:
+        export(recording.slice(start, end), out)
+        whole = round(recording.info.start.timestamp() * 1e9)
+    profile = exported.pprof_file(out)
+    assert (profile.time_nanos, profile.duration_nanos) == (whole + begins, lasts)
+
+
 def test_pprof_has_no_time_of_its_own(make):
     data = make("pprof", STEPS).read_bytes()
     assert data[3:8] == bytes(5)  # no name of a file, no time

@@ -154,9 +154,8 @@ def random_tree(rng, functions, depth, size):
         at = number if depths[-1] < depth else rng.randrange(number)
     column = [rng.randrange(1, 1000) for _ in parents]
     names = [(f"f{n}", "app.py", n, 0, 0, 0) for n in range(functions)]
-    return CallTree(
-        (names, *map(packed, (parents, numbers), "II"), *[packed(column, "Q")] * 3, 0)
-    )
+    columns = *map(packed, (parents, numbers), "II"), *[packed(column, "Q")] * 3
+    return CallTree((names, *columns, 0, None))
 
 
 def packed(numbers, code):

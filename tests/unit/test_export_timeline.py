@@ -1,16 +1,14 @@
 """Perfetto and Chrome traces: read back by others' schemas and rules."""
 
-import gzip
-import json
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 
 import pytest
 
 import whence
+from harness.traces import COUNTER, Perfetto, chrome, lengths
 from whence import export
-
-BEGIN, END, COUNTER = 1, 2, 4  # of Perfetto's TrackEvent.Type
+from whence._recording import start_of
 
 
 def leaf(number):
@@ -56,7 +54,7 @@ def recorded(tmp_path_factory):
 def check_slices(recording, slices):
     """``slices`` are (thread, name, start, end), in any order, in nanoseconds."""
     calls = recording.calls().read()
-    start = recording._reader.header()["start_monotonic"]
+    start = start_of(recording)
     expected = Counter(
         (c.thread, c.function, start + c.start, start + c.start + c.duration)
         for c in calls
@@ -67,72 +65,6 @@ def check_slices(recording, slices):
     for function in recording.functions:
         by_name[function.name] += function.calls
     assert totals == by_name
-
-
-def nested(events):
-    """Pair begins with ends by a stack for each track: (track, name, start, end).
-
-    ``events`` are (track, kind, name, time), in the order of time within a track.
-    """
-    stacks = defaultdict(list)
-    last = {}
-    for track, kind, name, time in events:
-        assert time >= last.get(track, 0)
-        last[track] = time
-        if kind == BEGIN:
-            stacks[track].append((name, time))
-        elif kind == END:
-            begun, start = stacks[track].pop()
-            yield track, begun, start, time
-    assert not any(stacks.values())
-
-
-class Perfetto:
-    """A trace as a reader that knows nothing of us sees it."""
-
-    def __init__(self, data):  # noqa: C901
-        schema = pytest.importorskip(
-            "perfetto.protos.perfetto.trace.perfetto_trace_pb2"
-        )
-        trace = schema.Trace()
-        trace.ParseFromString(data)
-        self.tracks = {}
-        self.events = []
-        self.places = {}
-        clocks, defaults, names = {}, {}, {}
-        for packet in trace.packet:
-            sequence = packet.trusted_packet_sequence_id
-            assert sequence
-            if packet.sequence_flags & 1:
-                names[sequence] = {}
-            for clock in packet.clock_snapshot.clocks:
-                if clock.clock_id == 64:
-                    assert clock.is_incremental
-                    clocks[sequence] = clock.timestamp
-            if packet.HasField("trace_packet_defaults"):
-                defaults[sequence] = packet.trace_packet_defaults
-            for name in packet.interned_data.event_names:
-                names[sequence][name.iid] = name.name
-            for place in packet.interned_data.source_locations:
-                name = names[sequence][place.iid]
-                self.places[name] = (place.file_name, place.line_number)
-            if packet.HasField("track_descriptor"):
-                self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-            if not packet.HasField("track_event"):
-                continue
-            event, time = packet.track_event, packet.timestamp
-            track = event.track_uuid
-            if sequence in defaults:
-                assert defaults[sequence].timestamp_clock_id == 64
-                clocks[sequence] += time
-                time = clocks[sequence]
-                track = defaults[sequence].track_event_defaults.track_uuid
-            name = event.name or names.get(sequence, {}).get(event.name_iid)
-            self.events.append((track, event.type, name, time, event))
-
-    def slices(self, which):
-        chosen = [e[:4] for e in self.events if which(self.tracks[e[0]])]
-        return nested(sorted(chosen, key=lambda e: e[3]))  # stable within a sequence
 
 
 def test_perfetto_slices_are_the_calls(recorded, tmp_path):
@@ -159,7 +91,7 @@ def test_perfetto_has_spans_counters_and_collections(recorded, tmp_path):
     target = tmp_path / "a.pftrace"
     export.export(recorded, target)
     trace = Perfetto(target.read_bytes())
-    start = recorded._reader.header()["start_monotonic"]
+    start = start_of(recorded)
     spans = list(trace.slices(lambda track: track.name == "spans"))
     assert sorted((name, a - start, b - a) for _, name, a, b in spans) == sorted(
         (s.name, s.start, s.duration) for s in recorded.spans
@@ -180,21 +112,12 @@ def test_perfetto_has_spans_counters_and_collections(recorded, tmp_path):
     assert len(collections) == len(list(recorded.gc))
 
 
-def chrome(recording, target):
-    export.export(recording, target)
-    data = target.read_bytes()
-    return json.loads(gzip.decompress(data) if target.suffix == ".gz" else data)
-
-
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_chrome_slices_are_the_calls(recorded, tmp_path, suffix):
     trace = chrome(recorded, tmp_path / f"a{suffix}")
-    events = [e for e in trace["traceEvents"] if e.get("ph") in ("B", "E")]
-    kinds = {"B": BEGIN, "E": END}
-    told = [
-        (e["tid"], kinds[e["ph"]], e.get("name"), round(e["ts"] * 1000)) for e in events
-    ]
-    check_slices(recorded, list(nested(told)))
+    events = [e for e in trace["traceEvents"] if e.get("cat") == "call"]
+    slices = [(row[1], *rest) for row, *rest in lengths(events)]
+    check_slices(recorded, slices)
     assert {e["pid"] for e in events} == {recorded.info.pid}
 
 
@@ -205,7 +128,10 @@ def test_chrome_has_names_spans_counters_and_collections(recorded, tmp_path):
         for e in events
         if e["ph"] == "M" and e["name"] == "thread_name"
     }
-    assert names == {t.id: t.name for t in recorded.threads}
+    threads = {t.id: t.name for t in recorded.threads}
+    assert threads.items() <= names.items()
+    assert {e["tid"] for e in events if "tid" in e} == names.keys()
+    assert f"spans of {threads[1]}" in names.values()
     spans = [e for e in events if e.get("cat") == "span"]
     assert sorted(e["name"] for e in spans) == sorted(s.name for s in recorded.spans)
     (outer,) = [e for e in spans if e["name"] == "outer"]
@@ -218,11 +144,12 @@ def test_chrome_has_names_spans_counters_and_collections(recorded, tmp_path):
 
 
 def test_a_slice_of_a_recording(recorded, tmp_path):
-    middle = recorded.info.duration // 2
+    starts = sorted(c.start for c in recorded.calls().read() if c.thread == 1)
+    middle = starts[len(starts) // 2]
     (other,) = [t.id for t in recorded.threads if t.name.startswith("other")]
     part = recorded.slice(end=middle, threads=[1])
     trace = chrome(part, tmp_path / "a.json")
-    tids = {e["tid"] for e in trace["traceEvents"] if e["ph"] in ("B", "E")}
+    tids = {e["tid"] for e in trace["traceEvents"] if e.get("cat") == "call"}
     assert tids == {1}
     assert other != 1
 

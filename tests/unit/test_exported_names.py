@@ -3,14 +3,23 @@
 import inspect
 from pathlib import Path
 
+import pytest
+
 import whence
 import whence.generated
 
 PUBLIC = [
     *("Frame", "Recording", "RecordingError", "Stack", "__version__", "capture"),
-    *("counter", "generated", "get_include", "mark", "open", "record", "schedule"),
-    *("span", "statistics", "symbolize", "to_json", "tracers"),
+    *("counter", "generated", "get_include", "handles", "mark", "memory", "open"),
+    *("record", "schedule", "span", "statistics", "symbolize", "to_json", "tracers"),
 ]
+LAZY = {
+    "handles": [
+        *("UNKNOWN", "HandleRecord", "HandleTable", "HandleTableError", "InlinedCall"),
+        *("LoweredError", "Recorder", "SourceRange", "event", "install", "uninstall"),
+    ],
+    "memory": ["Domain", "domain", "export_history", "snapshot", "stack_of", "tag"],
+}
 
 
 def test_all_is_exact_and_sorted(run_python):
@@ -18,7 +27,18 @@ def test_all_is_exact_and_sorted(run_python):
     # Other tests may have imported more of the package.
     names = run_python("import whence; print(*vars(whence))").split()
     public = {name for name in names if not name.startswith("_")}
-    assert public == set(PUBLIC) - {"__version__"}
+    assert public == set(PUBLIC) - {"__version__", *LAZY}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_some_modules_are_imported_when_they_are_asked_for(run_python, name):
+    for ask in (f"whence.{name}", f"exec('from whence import {name}') or {name}"):
+        out = run_python(
+            "import sys, whence; "
+            f"print('whence.{name}' in sys.modules, {ask}.__all__, sep='\\n')"
+        )
+        assert out == f"False\n{LAZY[name]}\n"
+    assert not hasattr(whence, "memories")
 
 
 def test_generated_says_what_it_exports():
@@ -32,9 +52,8 @@ def test_everything_public_is_documented_and_named_after_its_place():
         if name != "__version__":
             assert inspect.getdoc(getattr(whence, name)), name
     assert whence.Stack.__module__ == whence.Frame.__module__ == "whence"
-    assert (
-        str(inspect.signature(whence.capture)) == "(*, skip=0, limit=None, origin=None)"
-    )
+    signature = "(*, native=False, skip=0, limit=None, origin=None)"
+    assert str(inspect.signature(whence.capture)) == signature
 
 
 def test_the_header_is_where_get_include_says():

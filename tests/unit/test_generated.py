@@ -1,6 +1,7 @@
 """Line maps and providers."""
 
 import threading
+import traceback
 
 import pytest
 
@@ -168,6 +169,7 @@ def test_origins_are_shown_in_tracebacks():
 
 
 def test_registering_from_many_threads_while_others_symbolize():
+    before = generated._line_maps
     stack = generated_stack("<busy 0>")
     stop = threading.Event()
     wrong = []
@@ -195,7 +197,7 @@ def test_registering_from_many_threads_while_others_symbolize():
     for thread in changers:
         thread.join()
     assert wrong == []
-    assert generated._line_maps == {}
+    assert generated._line_maps == before
 
 
 def test_sources_of_executed_code_are_found_through_linecache():
@@ -214,3 +216,46 @@ def test_sources_of_executed_code_are_found_through_linecache():
         assert "return capture()  # in the cache" in str(namespace["made"]())
     finally:
         del linecache.cache["<cached>"]
+
+
+class TestTracebacks:
+    def fail(self, filename="<fails>"):
+        namespace = {}
+        exec(compile("def made():\n    return 1 / 0\n", filename, "exec"), namespace)
+        namespace["made"]()
+
+    def test_sources_stand_before_what_was_generated_from_them(self):
+        generated.register("<fails>", {2: [("a.ex", 7, "inner"), ("b.ex", 8, "outer")]})
+        with pytest.raises(ZeroDivisionError) as caught:
+            self.fail()
+        text = generated.format_exception(caught.value)
+        lines = ['"b.ex", line 8, in outer', '"a.ex", line 7, in inner']
+        lines += ['"<fails>", line 2, in made', "ZeroDivisionError: division by zero"]
+        places = [text.index(line) for line in lines]
+        assert places == sorted(places)
+        assert text.startswith("Traceback (most recent call last):\n")
+
+    def test_causes_and_groups_have_them_too(self):
+        generated.register("<fails>", {2: ("a.ex", 7, "inner")})
+        errors = []
+        for _ in range(2):
+            try:
+                self.fail()
+            except ZeroDivisionError as error:
+                errors.append(error)
+        wrapped = ValueError("wrapped")
+        wrapped.__cause__ = errors[0]
+        text = generated.format_exception(ExceptionGroup("all", [wrapped, errors[1]]))
+        assert text.count('"a.ex", line 7, in inner') == 2
+
+    def test_nothing_is_added_where_nothing_is_known(self):
+        with pytest.raises(ZeroDivisionError) as caught:
+            self.fail("<nobody knows>")
+        plain = "".join(traceback.format_exception(caught.value))
+        assert generated.format_exception(caught.value) == plain
+
+    def test_origins_of_a_line(self):
+        generated.register("<fails>", {2: ("a.ex", 7, "inner")})
+        (frame,) = generated.origins("<fails>", 2)
+        assert frame == whence.Frame("inner", "a.ex", 7, kind="generated")
+        assert generated.origins("<fails>", 3) == ()

@@ -1,14 +1,23 @@
-"""Calls out of random programs, and out of nonsense, against what they must be."""
+"""Calls out of random programs, and out of nonsense, against what they must be.
+
+All of it without and with work of lowered programs, and line maps of generated code.
+"""
 
 import random
 
 import pytest
 
-from reference import call_reader, call_stories, recording_reader
+from harness.traced import calls_of
+from reference import call_reader, call_stories, recording_reader, work_stories
 from reference import recording as twin
 from whence import _core, _zstd
 
-pytestmark = pytest.mark.store
+pytestmark = [
+    pytest.mark.store,
+    pytest.mark.parametrize(
+        "stories", [call_stories, work_stories], ids=["calls", "work"]
+    ),
+]
 
 THREAD, GENERATOR, NUMBER, PARENT = 7, 11, 12, 13
 
@@ -27,11 +36,16 @@ def renumbered(calls):
     return out
 
 
-def test_calls_are_what_the_programs_did(seed):
-    for number in range(150):
+@pytest.fixture
+def programs(request):
+    return request.config.getoption("--programs")
+
+
+def test_calls_are_what_the_programs_did(seed, stories, programs):
+    for number in range(programs * 3 // 10):
         rng = random.Random(f"{seed}:calls:{number}")
-        file, expected = call_stories.story(rng)
-        calls = list(read(file).calls())
+        file, expected = stories.story(rng)
+        calls = calls_of(read(file))
         where = f"--seed {seed}, story {number}"
         assert renumbered(calls) == renumbered(expected), where
         for thread in (1, 2, 3):
@@ -40,23 +54,23 @@ def test_calls_are_what_the_programs_did(seed):
             assert ends == sorted(ends), where
 
 
-def test_nonsense_agrees_with_the_twin(seed):
-    for number in range(400):
+def test_nonsense_agrees_with_the_twin(seed, stories, programs):
+    for number in range(programs * 8 // 10):
         rng = random.Random(f"{seed}:nonsense:{number}")
-        file = call_stories.nonsense(rng)
+        file = stories.nonsense(rng)
         where = f"--seed {seed}, recording {number}"
         found = recording_reader.read(twin.write(file))
         reader = read(file)
-        assert list(reader.calls()) == found.calls, where
+        assert calls_of(reader) == found.calls, where
         assert list(reader.exceptions()) == found.exceptions, where
         assert reader.tasks() == found.tasks, where
         assert list(reader.awaits()) == found.awaits, where
 
 
-def test_slices_agree_with_the_twin(seed):
-    for number in range(150):
+def test_slices_agree_with_the_twin(seed, stories, programs):
+    for number in range(programs * 3 // 10):
         rng = random.Random(f"{seed}:slice:{number}")
-        make = rng.choice([call_stories.nonsense, lambda r: call_stories.story(r)[0]])
+        make = rng.choice([stories.nonsense, lambda r: stories.story(r)[0]])
         file = make(rng)
         last = max(chunk.end[0] for chunk in file.chunks)
         start, end = sorted(rng.randint(-5, last + 5) for _ in range(2))
@@ -65,14 +79,15 @@ def test_slices_agree_with_the_twin(seed):
         found = recording_reader.read(twin.write(file), slice_=part)
         reader = read(file)
         where = f"--seed {seed}, slice {number}: {part}"
-        assert list(reader.calls(start, end, threads)) == found.calls, where
+        assert calls_of(reader, start, end, threads) == found.calls, where
         assert list(reader.exceptions(start, end, threads)) == found.exceptions, where
         check_tree(reader.tree(start, end, threads), found.calls, where)
 
 
 def check_tree(table, calls, where):
     """The paths, their calls and their times are those of the calls one by one."""
-    functions, *columns, _ = table
+    functions, *columns, _, until = table
+    assert until is None, where
     parents, numbers, *counts = (
         memoryview(column).cast("I" if i < 2 else "Q").tolist()
         for i, column in enumerate(columns)
@@ -113,13 +128,13 @@ def by_function(paths):
     return found
 
 
-def test_a_ring_that_took_chunks_agrees_with_the_twin(seed):
+def test_a_ring_that_took_chunks_agrees_with_the_twin(seed, stories):
     for number in range(60):
         rng = random.Random(f"{seed}:ring:{number}")
-        file, _ = call_stories.story(rng)
+        file, _ = stories.story(rng)
         events = [chunk for chunk in file.chunks if chunk.what == twin.EVENTS]
         for chunk in events[: rng.randint(0, len(events))]:
             file.chunks.remove(chunk)
         found = recording_reader.read(twin.write(file))
         where = f"--seed {seed}, ring {number}"
-        assert list(read(file).calls()) == found.calls, where
+        assert calls_of(read(file)) == found.calls, where

@@ -230,7 +230,7 @@ class TestFile:
             finally:
                 faults.disarm()
             assert copy.read_text() == "precious"
-            with pytest.raises(OSError, match="busy"):
+            with pytest.raises(ValueError, match="is the recording itself"):
                 recorder.dump(recorder.path, overwrite=True)
             whence.mark("still there")
         assert marks(tmp_path / "a.whence") == ["still there"]
@@ -293,6 +293,8 @@ def test_a_dump_is_a_recording_of_its_own(tmp_path, pack):
             with pytest.raises(FileExistsError):
                 recorder.dump(copy)
             recorder.dump(copy, overwrite=True)
+            with pytest.raises(FileExistsError, match="no file that could be replaced"):
+                recorder.dump(tmp_path, overwrite=True)
         whence.mark("two")
     assert marks(copy) == ["one"]
     assert marks(path) == ["one", "two"]

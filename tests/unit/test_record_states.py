@@ -15,6 +15,7 @@ import pytest
 
 import whence
 from harness import runner
+from whence import _options
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "recording.md"
 STATES = ("idle", "on", "paused", "ended", "waiting")
@@ -285,3 +286,10 @@ def test_at_exit_nothing_crashes_and_nothing_hangs(tmp_path, state, moment):
         with whence.open(path) as recording:
             losses = recording.losses
         assert losses.produced == losses.recorded + sum(losses.dropped.values())
+
+
+@pytest.mark.parametrize("name", _options.FLAGS)
+def test_flags_are_true_or_false(name):
+    for wrong in ("no", 3, None):
+        with pytest.raises(TypeError, match=f"{name} must be True or False, not "):
+            whence.record(**{name: wrong})

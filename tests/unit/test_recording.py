@@ -393,7 +393,7 @@ def test_what_is_damaged_is_left_out_and_counted(path, tmp_path):
     with whence.open(tmp_path / "out") as recording:
         assert recording.losses.dropped["damaged"] == lost
         assert recording.losses.produced == file.produced
-        assert _recording.totals(recording)["problems"] == []
+        assert recording._parts[0].reader.totals()["problems"] == []
 
 
 def test_a_chunk_with_a_bad_record_is_kept_up_to_there(path, tmp_path):
@@ -405,7 +405,7 @@ def test_a_chunk_with_a_bad_record_is_kept_up_to_there(path, tmp_path):
     with whence.open(tmp_path / "out") as recording:
         losses = recording.losses
         seen = [r for r in recording if r.thread == 1]
-        assert _recording.totals(recording)["problems"] == []
+        assert recording._parts[0].reader.totals()["problems"] == []
     assert losses.dropped["damaged"] == file.produced - 13 - losses.recorded
     assert 10 <= len(seen) < whole
 
@@ -440,7 +440,7 @@ def test_errors_of_the_file_system_come_out(path):
 AUDIT = """
 import sys
 import whence
-from whence import _events, _zstd
+from whence import _events, _processes, _zstd
 import datetime
 seen = []
 sys.addaudithook(lambda name, args: seen.append((name, args)))

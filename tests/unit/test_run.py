@@ -10,6 +10,7 @@ import pytest
 
 import whence
 from harness.beside_python import execute
+from harness.beside_python import whence as whence_command
 
 pytestmark = pytest.mark.store
 
@@ -320,6 +321,21 @@ def test_modules_of_the_program_are_its_own(beside):
     assert done.out == beside.same("app.py").out
     assert done.err.startswith(b"whence: recorded ")
     assert b"look further" in done.err
+
+
+def test_modules_that_whence_needs_are_not_those_of_the_current_folder(beside):
+    beside.write("pyproject.toml", "[tool.whence]\nquiet = false")
+    for name in ("tomllib", "difflib", "json", "datetime", "rich", "argparse", "shlex"):
+        beside.write(f"{name}.py", "raise SystemExit(__name__ + ' is not ours')")
+    beside.write("app.py", "print('ran')\n")
+    done = beside.run("-f", "-o", beside.recording, "--follow", "app.py")
+    assert (done.status, done.out) == (0, b"ran\n")
+    assert b"look further" in done.err
+    assert b"did you mean" in beside.run("--quite", "app.py").err
+    assert b"whence run" in beside.run("--help").out
+    for verb in ("info", "summary", "verify"):
+        done = execute(whence_command(verb, beside.recording), cwd=beside.folder)
+        assert (done.status, done.err) == (0, b"")
 
 
 def test_modules_that_a_recording_needs_are_not_the_programs(beside):

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import whence
-from harness.beside_python import environment
+from harness.beside_python import environment, execute
 from harness.beside_python import whence as command
 
 pytestmark = pytest.mark.store
@@ -275,6 +276,14 @@ def test_a_program_that_records_itself(beside):
     assert done == (0, expected.encode(), b"")
     with whence.open(beside.recording) as recording:
         assert [span.name for span in recording.spans] == ["mine"]
+
+
+def test_the_installed_script_and_a_prompt(beside):
+    """An exit that a prompt would take the place of is not shown as an error."""
+    script = Path(sys.executable).with_name("whence")
+    command = [script, "run", "-q", "-o", beside.recording, "-c", "print(42)"]
+    done = execute(command, cwd=beside.folder, env={"PYTHONINSPECT": "1"})
+    assert done == (0, b"42\n", b"")
 
 
 def test_a_run_within_a_run(beside):

@@ -59,6 +59,21 @@ def one_line_of(done):
     return line.removeprefix("whence: ")
 
 
+def test_native_frames_need_memory(app):
+    line = "native frames belong to stacks of memory: add --memory or --memory-all"
+    for options, env, source in [
+        (["--native"], {}, "--native"),
+        (["--native", "--no-memory"], {"WHENCE_MEMORY": "1"}, "--native"),
+        ([], {"WHENCE_NATIVE": "1"}, "WHENCE_NATIVE"),
+    ]:
+        done = app.run("-q", "-o", app.recording, *options, "app.py", env=env)
+        assert one_line_of(done) == f"{source}: {line}"
+    for options in (["--memory"], ["--memory-all"], ["--no-native"]):
+        record(app, "--native", *options).close()
+    with pytest.raises(ValueError, match="native frames belong to stacks of memory"):
+        whence.record(native=True)
+
+
 def test_calls(app):
     assert {"outer", "inner"} <= functions(record(app))
     assert functions(record(app, "--no-calls")) == set()
@@ -75,8 +90,22 @@ def test_exceptions_and_collections(app):
     assert [*record(app, "--no-gc").gc] == []
 
 
+def test_memory(app):
+    assert record(app).memory.counts.allocated == 0
+    assert record(app, "--memory").memory.counts.allocated > 0
+    for option, domains in (("--memory", 0b111), ("--memory-all", 0b11111)):
+        (began,) = (r for r in record(app, option) if r.kind == "memory_on")
+        assert began.fields["domains"] == domains
+    full = record(app, "--memory", "--memory-detail", "full", "--no-calls")
+    assert any(r.fields["stack"] for r in full if r.kind == "freed")
+
+
 def test_filters(app):
     assert functions(record(app, "--include", "inner")) == {"inner"}
+    assert functions(record(app, "--include", "app.py")) >= {"outer", "inner"}
+    assert "inner" not in functions(record(app, "--exclude", "app.py"))
+    assert functions(record(app, "--include", "ap[pq].py")) >= {"outer", "inner"}
+    assert not functions(record(app, "--include", "pp.py"))
     both = record(app, "--include=inner", "--include", "outer")
     assert functions(both) == {"inner", "outer"}
     found = functions(record(app, "--exclude", "inner", "--exclude=*/json/*"))
@@ -143,8 +172,31 @@ def test_a_file_that_is_there_stays(app):
     (app.folder / "folder").mkdir()
     line = one_line_of(app.run("-f", "-o", "folder", "app.py"))
     assert line == "folder is no file that could be replaced"
+    line = one_line_of(app.run("-o", "folder", "app.py"))
+    assert line == "folder is no file that could be replaced"
     line = one_line_of(app.run("-o", "missing/x.whence", "app.py"))
     assert line == "missing/x.whence: No such file or directory"
+
+
+def test_a_name_that_nobody_has_asked_for_gives_way(app):
+    program = """
+        import os, sys
+        sys.argv = ["whence", "run", *sys.argv[1:]]
+        os.getpid = lambda: 1
+        from whence.cli import main
+        sys.exit(main())
+    """
+    app.write("first.py", program)
+    for name in ("app-1.whence", "app-1-2.whence", "app-1-3.whence"):
+        done = execute([sys.executable, "first.py", "app.py"], cwd=app.folder)
+        assert done.err.decode().startswith(f"whence: recorded {name}: ")
+        assert (app.folder / name).exists()
+    third = (app.folder / "app-1-3.whence").read_bytes()
+    for option in (["-f"], ["-o", "app-1.whence"]):
+        command = [sys.executable, "first.py", *option, "app.py"]
+        assert execute(command, cwd=app.folder).status == (2 if "-o" in option else 0)
+    assert len([*app.folder.glob("*.whence")]) == 3
+    assert (app.folder / "app-1-3.whence").read_bytes() == third
 
 
 def test_where_there_is_no_room(app):
@@ -181,6 +233,8 @@ def test_where_there_is_no_room(app):
         (["--max-depth=0"], "--max-depth: max_depth must be a number of calls"),
         (["--min-duration", "x"], "--min-duration: min_duration must be seconds"),
         (["--chunk-size=5"], "--chunk-size: chunk_size must be a multiple"),
+        (["--memory-detail=x"], "--memory-detail: memory_detail must be one of"),
+        (["--memory-skip=x"], "--memory-skip: memory_skip takes 'allocated', 'moved'"),
         (["--dump-on=x"], "--dump-on: dump_on takes 'exception'"),
         (["--dump-on=SIGKILL"], "--dump-on: no program hears of SIGKILL"),
         (
@@ -198,7 +252,31 @@ def test_what_cannot_be_asked_for(app, arguments, expected):
     assert [*app.folder.glob("*.whence")] == []
 
 
+def test_detail_needs_memory(app):
+    line = "there is no detail without memory: add --memory or --memory-all"
+    done = app.run("--memory-detail", "full", "app.py")
+    assert one_line_of(done) == f"--memory-detail: {line}"
+    done = app.run("app.py", env={"WHENCE_MEMORY_DETAIL": "full"})
+    assert one_line_of(done) == f"WHENCE_MEMORY_DETAIL: {line}"
+    record(app, "--memory-all", "--memory-detail", "state").close()
+
+
+def test_a_file_that_cannot_be_read_is_one_line(app):
+    path = app.folder / "pyproject.toml"
+    text = "[tool.whence]\nmax_size = '8MB'\n"
+    for data in (text.encode("utf-16"), text.encode() + b"# \xff", text.encode()[:-3]):
+        path.write_bytes(data)
+        assert one_line_of(app.run("app.py")).startswith(f"{path}: ")
+    path.write_bytes("# Größe".encode("latin-1"))  # and nothing of ours
+    record(app).close()
+    path.write_text(text + "max-size = '9MB'\n")
+    line = "tool.whence.max-size is there twice, with a dash and with an underscore"
+    assert one_line_of(app.run("app.py")) == f"{path}: {line}"
+
+
 def test_variables(app):
+    env = {"WHENCE_NOSUCH": "", "WHENCE_FOLLOW": ""}
+    assert app.run("-q", "-o", app.recording, "-f", "app.py", env=env).status == 0
     env = {"WHENCE_C_CALLS": "yes", "WHENCE_INCLUDE": "inner, outer"}
     env |= {"WHENCE_OUTPUT": str(app.recording), "WHENCE_QUIET": "1"}
     env |= {"WHENCE_FORCE": "on", "WHENCE_KEEP": "", "WHENCE_MAX_DEPTH": "3"}
@@ -277,7 +355,8 @@ def test_a_file_of_settings(app):
 def test_every_argument_of_record_is_a_setting():
     arguments = set(inspect.signature(whence.record).parameters)
     arguments -= {"path", "overwrite", "schedule", "on_ready"}
-    assert arguments | {"output", "force", "quiet"} == set(_settings.BY_NAME)
+    arguments |= {"output", "force", "quiet", "memory_all"}
+    assert arguments == set(_settings.BY_NAME)
 
 
 def test_every_option_is_documented():
@@ -285,7 +364,8 @@ def test_every_option_is_documented():
     part = page.read_text().partition("## `whence run`")[2].partition("\n## `")[0]
     rows = [row for row in part.splitlines() if row.startswith("| `-")]
     for setting in _settings.ALL:
-        (row,) = [row for row in rows if f"`{setting.option}" in row]
+        shown = re.compile(rf"`{setting.option}[` ]")
+        (row,) = [row for row in rows if shown.search(row)]
         assert setting.name == "follow" or f"`{setting.variable}`" in row
         assert f"`{setting.name}`" in row
 

@@ -48,6 +48,13 @@ def summary(app, *arguments, status=0, **how):
     return lines
 
 
+def test_patterns_that_nothing_fits(app):
+    line = "  no function matched --include"
+    assert line in summary(app, "--include", "ap.py", "app.py")
+    assert line not in summary(app, "--include", "app.py", "app.py")
+    assert line not in summary(app, "--include", "ap.py", "--no-calls", "app.py")
+
+
 def test_what_there_is(app):
     lines = summary(app, "app.py")
     with whence.open(app.folder / "app.whence") as recording:

@@ -252,3 +252,13 @@ def test_a_cycle_that_records_at_exit_is_told_of(tmp_path):
         """
     )
     assert outcome == runner.Outcome(0, "True 2\nat exit\nTrue 1\n", "")
+
+
+def test_what_is_no_schedule_is_an_error_at_once():
+    with pytest.raises(TypeError, match=r"schedule must be what whence\.schedule\(\)"):
+        whence.record(schedule=3)
+    schedule = whence.schedule(wait=0, warmup=1, active=1)
+    with pytest.raises(TypeError, match="on_ready must be a function, not 3"):
+        whence.record(schedule=schedule, on_ready=3)
+    with pytest.raises(ValueError, match="on_ready is for the cycles of a schedule"):
+        whence.record(on_ready=print)

@@ -175,3 +175,10 @@ def test_unpickled_stacks_of_one_batch_are_told_apart():
     stacks = [whence.capture(), whence.capture(skip=1)]
     again = pickle.loads(pickle.dumps(stacks))
     assert whence.symbolize(again) == whence.symbolize(stacks)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_copy_is_the_stack_itself(native):
+    stack = whence.capture(native=native, origin=whence.capture())
+    assert copy.copy(stack) is stack
+    assert copy.deepcopy([stack])[0] is stack

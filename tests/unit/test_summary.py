@@ -1,12 +1,16 @@
 """whence summary, info and doctor."""
 
+import asyncio
+import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 import whence
-from whence.cli import _branches, main
+from harness.walks import needs_stacks
+from whence.cli import _branches, _tasks, main
 from whence.cli._terminal import duration, several
 
 
@@ -76,6 +80,37 @@ def test_branches_share_out_the_time(path):
         assert all(branch.own >= 0 for branch in branches)
 
 
+def test_tasks_with_most_time_of_their_own_come_first(tmp_path, capsys):
+    async def idle():
+        await asyncio.sleep(0.05)
+
+    async def busy(rounds):
+        for _ in range(rounds):
+            leaf()
+            await asyncio.sleep(0)
+
+    async def work():
+        await asyncio.gather(*(busy(20) for _ in range(3)), *(idle() for _ in range(9)))
+
+    file = tmp_path / "tasks.whence"
+    with whence.record(file):
+        asyncio.run(work())
+    code, out = run(capsys, "summary", file)
+    assert code == 0
+    table = out.partition("function of tasks\n")[2].splitlines()
+    assert re.fullmatch(r" *[\d.]+ [mu]?s +3  .*<locals>\.busy", table[0])
+    assert any(re.search(r" 9  .*\.idle$", line) for line in table)
+    with whence.open(file) as recording:
+        calls = list(recording.calls().read())
+        tasks = {task.id: task.function for task in recording.tasks}
+        found = {each.function: each.own for each in _tasks.by_function(recording)}
+    own = dict.fromkeys(found, 0)
+    for call in calls:
+        if call.task is not None:
+            own[tasks[call.task]] += call.own
+    assert found == own
+
+
 def test_info(path, capsys):
     code, out = run(capsys, "info", path)
     assert code == 0
@@ -107,6 +142,31 @@ def test_what_was_cut_short_is_read_as_far_as_it_is_good(path, tmp_path, capsys)
     assert "dropped" in out or "never closed" in out
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        *(["summary", "FILE"], ["info", "FILE"], ["verify", "FILE"]),
+        *(["export", "FILE", "-o", "out.pstats"], ["recover", "FILE", "-o", "out"]),
+    ],
+    ids=lambda verb: verb[0],
+)
+def test_who_stops_reading_is_no_error(path, tmp_path, verb):
+    """As of head -1; and without anybody who could read."""
+    words = [str(path) if word == "FILE" else word for word in verb]
+    command = [sys.executable, "-m", "whence", *words]
+    for name, options in (("pipe", {}), ("none", {"preexec_fn": lambda: os.close(1)})):
+        folder = tmp_path / name
+        folder.mkdir()
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, cwd=folder, **options
+        )
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert len(list(folder.iterdir())) == ("-o" in verb)
+
+
 def test_doctor(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out = run(capsys, "doctor")
@@ -132,3 +192,34 @@ def test_several():
     assert [several(n, "call") for n in (0, 1, 1_000)] == [
         *("0 calls", "1 call", "1,000 calls"),
     ]
+
+
+def keep(kept):
+    kept.append(bytes(40_000))
+
+
+@needs_stacks
+def test_memory_has_its_peak_what_stays_and_what_is_given_back(tmp_path, capsys):
+    path, kept = tmp_path / "memory.whence", []
+    with whence.record(path, calls=False, memory=True):
+        for _ in range(30):
+            keep(kept)
+            bytes(9_000)
+    out = run(capsys, "summary", path)[1]
+    at = out.index("memory: at most 1.2 MB, after ")
+    peak, end, churn = (
+        out.index(f"blocks  {title}\n", at)
+        for title in ("in use then", "in use at the end", "given back at once")
+    )
+    assert at < peak < end < churn
+    for section in (peak, end):
+        assert re.search(r"\n +1.2 MB +\d+  keep \(.*:\d+\)\n", out[section:])
+    first = out[churn:].splitlines()[1]
+    assert first.split()[:3] == ["271.0", "KB", "30"]
+    assert "test_memory_has_its_peak" in first
+    about = r"\n[\d,]+ allocations, [\d,]+ frees, [\d,]+ of earlier blocks\n"
+    assert re.search(about, out[at:peak])
+
+
+def test_a_recording_without_memory_says_nothing_of_it(path, capsys):
+    assert "memory" not in run(capsys, "summary", path)[1]

@@ -1,0 +1,231 @@
+"""Stacks that are known by marks in frames (cpython/call_marks.h): never an old one.
+
+A mark must not outlive its call, however that ends and whatever comes after it at the
+same place of the same frame. So all kinds of calls are left in all ways, many times, so
+that the interpreter has specialised them, and each capture is compared with the twin.
+"""
+
+import sys
+import threading
+
+import pytest
+
+import whence
+from reference import capture
+
+
+class Different(AssertionError):
+    pass
+
+
+def look():
+    stack = whence.capture(skip=1)
+    expected = capture.frames(skip=1)
+    if list(stack.frames) != expected:
+        raise Different(stack.frames[:4], expected[:4])
+
+
+def fail():
+    look()
+    raise KeyError
+
+
+def deep(levels, then):
+    return deep(levels - 1, then) if levels else then()
+
+
+class Thing:
+    def __init__(self, then=look):
+        then()
+
+    @property
+    def made(self):
+        look()
+        return self.method
+
+    @property
+    def failing(self):
+        return fail()
+
+    def method(self, *_, **__):
+        look()
+        return 0
+
+    def __getitem__(self, then):
+        return then()
+
+    def __getattr__(self, name):
+        look()
+        raise AttributeError(name)
+
+    def __iter__(self):
+        look()
+        yield look()
+        yield look()
+
+    def __add__(self, other):
+        return look()
+
+    def __enter__(self):
+        look()
+        return self
+
+    def __exit__(self, *_):
+        look()
+        return True
+
+
+class Plain:
+    @property
+    def made(self):
+        look()
+        return look
+
+    @property
+    def failing(self):
+        return fail()
+
+
+def numbers(then):
+    for number in range(3):
+        then()
+        yield number
+
+
+def delegating(then):
+    yield from numbers(then)
+
+
+STATEMENTS = """
+plain.made()
+(1, plain.made())
+exhaust(last_words())
+x = 1, f()
+x = 1, fail()
+thing.made()
+(1, thing.made())
+thing.failing()
+(1, 2, thing.failing())
+thing[f]
+(1, thing[fail])
+Thing(f)
+Thing(fail)
+for x in numbers(f): f()
+for x in numbers(fail): f()
+for x in g: f()
+for x in delegating(f): f()
+(1, *delegating(fail))
+[deep(2, f) for _ in range(2)]
+deep(40, fail)
+thing + thing
+thing.method(f(), k=f())
+thing.method(*[f()], **{'k': f()})
+getattr(thing, 'missing', f())
+thing.missing
+sorted([3, 1, 2], key=lambda _: f())
+max(1, 2, key=lambda n: fail())
+with thing: fail()
+f(), thing.method(1, f()), f()
+""".strip().splitlines()
+
+
+def make(rng, count):
+    lines = ["def program(thing, plain, f, fail):", "    for turn in range(3):"]
+    for _ in range(count):
+        chosen = rng.choice(STATEMENTS)
+        lines += [
+            "        g = numbers(f)",
+            "        try:",
+            f"            {chosen}",
+            "        except (KeyError, AttributeError, TypeError):",
+            f"            {rng.choice(['pass', 'f()', 'deep(3, f)'])}",
+        ]
+    return "\n".join(lines)
+
+
+def test_captures_after_calls_of_every_kind(rng):
+    for _ in range(60):
+        source = make(rng, 12)
+        names = dict(globals())
+        exec(compile(source, "<program>", "exec"), names)
+        program = names["program"]
+        for depth in (0, 1, 30):
+            deep(depth, lambda: program(object.__new__(Thing), Plain(), look, fail))
+
+
+def exhaust(generator):
+    for _ in generator:
+        pass
+
+
+def last_words():
+    look()  # and then it is over: nothing is put where the mark was
+    yield fail()
+
+
+# What handles exceptions here calls nothing and puts little on the stack: either might
+# take the place of a mark. So would contextlib.suppress.
+# ruff: noqa: SIM105
+
+
+def test_a_generator_that_fails_leaves_no_mark_that_counts():
+    for _ in range(100):
+        try:
+            exhaust(last_words())
+        except KeyError:
+            pass
+        try:
+            (1, exhaust(last_words()))
+        except KeyError:
+            pass
+
+
+def test_a_call_that_failed_leaves_no_mark_for_a_property():
+    """At the same height of the stack, and 3.12 puts nothing there for a property."""
+    plain = Plain()
+    for _ in range(100):
+        try:
+            (plain, plain, plain, plain, fail())
+        except KeyError:
+            pass
+        (plain, plain, plain, plain.made())
+
+
+def use(plain):
+    (plain, plain, plain.failing())
+
+
+def test_a_property_that_fails_leaves_no_mark_that_counts():
+    plain = Plain()
+    for _ in range(100):
+        try:
+            use(plain)
+        except KeyError:
+            pass
+        try:
+            (1, use(plain))
+        except KeyError:
+            pass
+
+
+def test_marks_in_other_threads_of_other_times():
+    """A new thread's frames may lie where those of one that ended had their marks."""
+    for depth in (5, 50, 5, 100):
+        thread = threading.Thread(target=deep, args=[depth, look])
+        thread.start()
+        thread.join()
+
+
+@pytest.mark.parametrize("depth", [10, 400])
+def test_a_frame_object_does_not_show_them(depth):
+    """Locals and frame objects are as they would be without."""
+
+    def check():
+        look()
+        look()
+        frame = sys._getframe(1)
+        while frame is not None:
+            dict(frame.f_locals)
+            frame = frame.f_back
+
+    deep(depth, check)
