@@ -1,0 +1,218 @@
+// c_functions.cpp: see c_functions.h.
+#include "probes/c_functions.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <cstdarg>
+#include <cstdint>
+
+#include "probes/memory.h"
+
+namespace whence::probes {
+
+std::atomic<bool> detail::c_functions_wanted = false;
+
+namespace {
+
+using format::MallocAllocated;
+using format::MallocMoved;
+
+[[gnu::always_inline]] inline bool wanted() noexcept {
+  return detail::c_functions_wanted.load(std::memory_order_relaxed);
+}
+
+// What a function tells while this is there counts: it is the outermost allocator.
+class Telling {
+ public:
+  Telling() noexcept : entered_(wanted() && enter_memory()) {}
+  ~Telling() {
+    if (entered_) leave_memory();
+  }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+  explicit operator bool() const noexcept { return entered_; }
+
+ private:
+  const bool entered_;
+};
+
+// The same for what gives something back, and perhaps takes something for it.
+class Giving {
+ public:
+  Giving() noexcept
+      : both_(wanted() && enter_memory()), gives_(!both_ && wanted() && enter_giving()) {}
+  ~Giving() {
+    if (both_) leave_memory();
+    if (gives_) leave_giving();
+  }
+  Giving(const Giving&) = delete;
+  Giving& operator=(const Giving&) = delete;
+  explicit operator bool() const noexcept { return both_ || gives_; }
+  [[nodiscard]] bool takes() const noexcept { return both_; }
+
+ private:
+  const bool both_, gives_;
+};
+
+// errno is the program's: what is told leaves no trace in it.
+template <class R>
+[[gnu::always_inline]] inline void took(std::uint32_t event, const void* block,
+                                        std::size_t size) noexcept {
+  const int before = errno;
+  block_taken<R>(Domain::malloc, event, block, size, cpython::asker());
+  errno = before;
+}
+
+[[gnu::always_inline]] inline void gives(const void* block) noexcept {
+  const int before = errno;
+  block_given(block);
+  errno = before;
+}
+
+// What is refused as nonsense is not for lack of memory.
+void* take(void* block, std::size_t size) noexcept {
+  if (block == nullptr && errno == EINVAL) return nullptr;
+  took<MallocAllocated>(kTaken, block, size);
+  return block;
+}
+
+// SIZE_MAX: it will be refused.
+[[nodiscard]] std::size_t product(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes;
+  return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
+}
+
+}  // namespace
+
+void* malloc_told(std::size_t size) {
+  const Telling telling;
+  void* block = malloc(size);
+  return telling ? take(block, size) : block;
+}
+
+void* calloc_told(std::size_t count, std::size_t size) {
+  const Telling telling;
+  void* block = calloc(count, size);
+  return telling ? take(block, product(count, size)) : block;
+}
+
+void* aligned_alloc_told(std::size_t alignment, std::size_t size) {
+  const Telling telling;
+  void* block = aligned_alloc(alignment, size);
+  return telling ? take(block, size) : block;
+}
+
+void* memalign_told(std::size_t alignment, std::size_t size) {
+  const Telling telling;
+  void* block = memalign(alignment, size);
+  return telling ? take(block, size) : block;
+}
+
+void* valloc_told(std::size_t size) {
+  const Telling telling;
+  void* block = valloc(size);
+  return telling ? take(block, size) : block;
+}
+
+void* pvalloc_told(std::size_t size) {
+  const Telling telling;
+  void* block = pvalloc(size);
+  return telling ? take(block, size) : block;
+}
+
+int posix_memalign_told(void** out, std::size_t alignment, std::size_t size) {
+  const Telling telling;
+  const int error = posix_memalign(out, alignment, size);
+  if (telling && error != EINVAL) take(error == 0 ? *out : nullptr, size);
+  return error;
+}
+
+void free_told(void* block) {
+  const Giving telling;
+  if (telling && block != nullptr) gives(block);
+  free(block);
+}
+
+// A size of nothing gives the block back, and then there is no other.
+template <class Realloc>
+static void* move(void* old, std::size_t size, Realloc&& again) {
+  const Giving telling;
+  if (telling && old != nullptr) gives(old);
+  void* block = again();
+  if (!telling) return block;
+  if (old == nullptr) return telling.takes() ? take(block, size) : block;
+  if (block != nullptr || size != 0) {
+    if (block == nullptr) block_kept(old);
+    if (telling.takes()) took<MallocMoved>(kMoved, block, size);
+  }
+  return block;
+}
+
+void* realloc_told(void* old, std::size_t size) {
+  return move(old, size, [&] { return realloc(old, size); });
+}
+
+void* reallocarray_told(void* old, std::size_t count, std::size_t size) {
+  return move(old, product(count, size), [&] { return reallocarray(old, count, size); });
+}
+
+// What was there goes only if it succeeds, and nobody else can get it in between: told afterwards.
+template <class Map>
+static void* map(void* at, std::size_t size, int flags, Map&& call) {
+  const Giving telling;
+  void* block = call();
+  if (!telling) return block;
+  if (block != MAP_FAILED && (flags & MAP_FIXED) != 0) range_unmapped(at, size);
+  if (!telling.takes()) return block;
+  if (block != MAP_FAILED) {
+    range_mapped(kTaken, block, size);
+  } else if (errno == ENOMEM) {
+    range_mapped(kTaken, nullptr, size);
+  }
+  return block;
+}
+
+void* mmap_told(void* at, std::size_t size, int protection, int flags, int file, off_t offset) {
+  return map(at, size, flags, [&] { return mmap(at, size, protection, flags, file, offset); });
+}
+
+void* mmap64_told(void* at, std::size_t size, int protection, int flags, int file, off64_t offset) {
+  return map(at, size, flags, [&] { return mmap64(at, size, protection, flags, file, offset); });
+}
+
+int munmap_told(void* at, std::size_t size) {
+  const Giving telling;
+  if (telling) range_unmapped(at, size);
+  return munmap(at, size);
+}
+
+// Where it may move, others may get its old place at once, so that is told as given back before; if
+// it then stays, it is told again. Else it keeps its place whatever comes of it, but for the end of
+// one that shrinks. Nothing is given back of a copy, which is what an old size of nothing asks for,
+// and where the old place stays mapped.
+void* mremap_told(void* old, std::size_t old_size, std::size_t size, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* at = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  constexpr int kOldStays = 4;  // MREMAP_DONTUNMAP, which not every C library knows
+  const Giving telling;
+  const bool leaves = old_size != 0 && (flags & kOldStays) == 0;
+  const bool before = leaves && ((flags & MREMAP_MAYMOVE) != 0 || size < old_size);
+  if (telling && before) range_unmapped(old, old_size);
+  void* block = mremap(old, old_size, size, flags, at);
+  if (!telling) return block;
+  if (block != MAP_FAILED) {
+    if (leaves && !before) range_unmapped(old, old_size);
+    if (at != nullptr) range_unmapped(at, size);
+    if (telling.takes()) range_mapped(kMoved, block, size);
+  } else if (before && errno != EFAULT && telling.takes()) {
+    range_mapped(kMoved, old, old_size);
+  }
+  return block;
+}
+
+}  // namespace whence::probes
