@@ -49,16 +49,18 @@ inline PyThreadState* attached_state_quickly() noexcept {
 #endif
 }
 
-// A thread that asks for something, whether it holds the GIL or not.
+// A thread that asks for something, whether it holds the GIL or not. Two words, which go in
+// registers: a third would send all of it by way of the stack, and as no processor forwards a load
+// that spans two stores, whoever is called would wait for it.
 struct Asker {
   PyThreadState* state = nullptr;  // own_state()
   bool attached = false;
-  const void* frame = nullptr;  // the native frame of the function that asked, if that matters
 };
+static_assert(sizeof(Asker) == 2 * sizeof(void*));
 [[nodiscard, gnu::always_inline]] inline Asker asker() noexcept {
   PyThreadState* state = attached_state_quickly();
   const bool attached = state != nullptr;
-  return {attached ? state : own_state(), attached, __builtin_frame_address(0)};
+  return {attached ? state : own_state(), attached};
 }
 
 }  // namespace whence::cpython

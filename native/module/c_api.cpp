@@ -28,7 +28,7 @@ whence_stack capture(uint32_t what, uint32_t skip, uint32_t limit) {
   const bool python = (what & WHENCE_PYTHON) != 0, native = (what & WHENCE_NATIVE) != 0;
   PyThreadState* state = python ? cpython::attached_state() : nullptr;
   if (!native) return stacks::capture(state, skip, limit);
-  return stacks::capture_mixed({state, state != nullptr, nullptr}, skip, limit);
+  return stacks::capture_mixed({state, state != nullptr}, nullptr, skip, limit);
 }
 
 PyObject* stack_object(whence_stack stack) {

@@ -30,7 +30,7 @@ PyObject* capture(PyObject* module, PyObject* const* args, Py_ssize_t nargs, PyO
   }
   PyThreadState* thread = state.is_main ? cpython::calling_state() : nullptr;
   const stacks::StackId id = arguments.native
-                                 ? stacks::capture_mixed({thread, thread != nullptr, nullptr},
+                                 ? stacks::capture_mixed({thread, thread != nullptr}, nullptr,
                                                          arguments.skip, arguments.limit)
                                  : stacks::capture(thread, arguments.skip, arguments.limit);
   return new_stack(state.stack_type, id, arguments.origin);

@@ -53,7 +53,8 @@ static void unmap(const void* at, std::size_t size) noexcept {
   }
   const cpython::Asker asker = cpython::asker();
   const bool full = detail::detail_now() == Detail::full;
-  const stacks::StackId stack = full ? detail::memory_stack(recording, asker) : stacks::kEmpty;
+  const stacks::StackId stack =
+      full ? detail::memory_stack(recording, asker, __builtin_frame_address(0)) : stacks::kEmpty;
   detail::tell_block<format::Unmapped>(recording, asker.attached, first, whole,
                                        std::uint64_t{stack});
 }
@@ -93,11 +94,12 @@ void forget_block(std::uint64_t address) noexcept {
 }
 
 // A thread that Python does not know has native frames.
-static stacks::StackId mixed_stack(std::uint32_t recording, cpython::Asker asker) noexcept {
+static stacks::StackId mixed_stack(std::uint32_t recording, cpython::Asker asker,
+                                   const void* frame) noexcept {
   if (store::store().in_wiped_child()) return stacks::kEmpty;
   if (stacks::walk_in_use() != stacks::Walk::fast) asker.state = nullptr;
   const stacks::StackId stack =
-      stacks::whole_part(stacks::capture_mixed(asker, 0, stacks::kNoLimit));
+      stacks::whole_part(stacks::capture_mixed(asker, frame, 0, stacks::kNoLimit));
   if (!store::store().has_stack(recording, stack)) [[unlikely]]
     write_stack(recording, stack);
   return stack;
@@ -105,8 +107,10 @@ static stacks::StackId mixed_stack(std::uint32_t recording, cpython::Asker asker
 
 // By the public API frame objects would be made, in the middle of an allocation: then there are no
 // stacks.
-stacks::StackId memory_stack(std::uint32_t recording, cpython::Asker asker) noexcept {
-  if (memory_options.native.load(std::memory_order_relaxed)) return mixed_stack(recording, asker);
+stacks::StackId memory_stack(std::uint32_t recording, cpython::Asker asker,
+                             const void* native) noexcept {
+  if (memory_options.native.load(std::memory_order_relaxed))
+    return mixed_stack(recording, asker, native);
   if (asker.state == nullptr || stacks::walk_in_use() != stacks::Walk::fast ||
       store::store().in_wiped_child()) {
     return stacks::kEmpty;
@@ -130,10 +134,10 @@ void sample_resident(std::uint32_t recording, std::uint64_t now) noexcept {
   if (bytes != 0) store::write<format::Resident>(recording, bytes);
 }
 
-void no_memory(std::uint32_t recording, Domain domain, std::size_t size,
-               cpython::Asker asker) noexcept {
+void no_memory(std::uint32_t recording, Domain domain, std::size_t size, cpython::Asker asker,
+               const void* frame) noexcept {
   if (!wanted(kOutOfMemory)) return;
-  const stacks::StackId stack = memory_stack(recording, asker);
+  const stacks::StackId stack = memory_stack(recording, asker, frame);
   store::write<format::OutOfMemory>(recording, static_cast<std::uint64_t>(domain), size,
                                     std::uint64_t{0}, std::uint64_t{stack});
 }

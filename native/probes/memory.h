@@ -58,8 +58,10 @@ struct MemoryOptions {
 namespace detail {
 extern MemoryOptions memory_options;
 
-// The stack of this thread, written into the recording; kEmpty where frames cannot be read.
-[[nodiscard]] stacks::StackId memory_stack(std::uint32_t recording, cpython::Asker asker) noexcept;
+// The stack of this thread, written into the recording; kEmpty where frames cannot be read. `frame`
+// is the native frame of the function that asks.
+[[nodiscard]] stacks::StackId memory_stack(std::uint32_t recording, cpython::Asker asker,
+                                           const void* frame) noexcept;
 // Instead of events, where only what is in use counts.
 void keep_block(std::uint32_t recording, Domain domain, std::uint64_t address, std::uint64_t size,
                 stacks::StackId stack) noexcept;
@@ -72,7 +74,8 @@ void forget_block(std::uint64_t address) noexcept;
 [[gnu::cold, gnu::noinline]] void sample_resident(std::uint32_t recording,
                                                   std::uint64_t now) noexcept;
 [[gnu::cold, gnu::noinline]] void no_memory(std::uint32_t recording, Domain domain,
-                                            std::size_t size, cpython::Asker asker) noexcept;
+                                            std::size_t size, cpython::Asker asker,
+                                            const void* frame) noexcept;
 }  // namespace detail
 
 // From here to leave_memory() allocators that call others, and what is done here, are no business
@@ -142,9 +145,9 @@ template <class R>
                                                cpython::Asker asker) noexcept {
   const std::uint32_t recording = detail::memory_options.recording.load(std::memory_order_relaxed);
   if (block == nullptr) [[unlikely]]
-    return detail::no_memory(recording, domain, size, asker);
+    return detail::no_memory(recording, domain, size, asker, __builtin_frame_address(0));
   if (!detail::wanted(event)) return;
-  const stacks::StackId stack = detail::memory_stack(recording, asker);
+  const stacks::StackId stack = detail::memory_stack(recording, asker, __builtin_frame_address(0));
   if (detail::detail_now() == Detail::state) [[unlikely]] {
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     return detail::keep_block(recording, domain, address, size, stack);
@@ -162,7 +165,8 @@ template <class R>
     return detail::forget_block(address);
   if (wanted == Detail::full) {
     const cpython::Asker asker = cpython::asker();
-    const stacks::StackId stack = detail::memory_stack(recording, asker);
+    const stacks::StackId stack =
+        detail::memory_stack(recording, asker, __builtin_frame_address(0));
     return detail::tell_block<format::FreedAt>(recording, asker.attached, address,
                                                std::uint64_t{stack});
   }

@@ -50,7 +50,7 @@ void tell(Pool pool, std::uint32_t event, Values... values) noexcept {
       write_name(recording, pool, *entry);
     stacks::StackId stack = stacks::kEmpty;
     if (kTells == Tells::taken || detail::detail_now() == Detail::full) {
-      stack = detail::memory_stack(recording, cpython::asker());
+      stack = detail::memory_stack(recording, cpython::asker(), __builtin_frame_address(0));
     }
     detail::tell_block<R>(recording, false, std::uint64_t{pool}, values..., std::uint64_t{stack});
   }

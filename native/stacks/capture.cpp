@@ -133,11 +133,12 @@ StackId innermost_of(StackId stack, std::uint32_t limit) noexcept {
 
 }  // namespace
 
-StackId capture_mixed(cpython::Asker asker, std::uint32_t skip, std::uint32_t limit) noexcept {
+StackId capture_mixed(cpython::Asker asker, const void* frame, std::uint32_t skip,
+                      std::uint32_t limit) noexcept {
   MixedStacks* mine = MixedStacks::mine();
   if (mine == nullptr) return capture(asker.attached ? asker.state : nullptr, skip, limit);
-  const StackId stack = asker.frame != nullptr && unwind::kEndsAtFramePointer
-                            ? mine->stack_at(asker, unwind::registers_outside(asker.frame), false)
+  const StackId stack = frame != nullptr && unwind::kEndsAtFramePointer
+                            ? mine->stack_at(asker, unwind::registers_outside(frame), false)
                             : mine->stack_at(asker, unwind::registers_here(), true);
   if ((skip == 0 && limit == kNoLimit) || is_truncated(stack)) return stack;
   return innermost_of(without_innermost(stack, skip), limit);

@@ -33,8 +33,10 @@ void use_public_walk() noexcept;
                               std::uint32_t limit) noexcept;
 
 // The same with native frames. `skip` counts Python frames, and native frames inside those are left
-// out with them; on a thread without Python frames it counts native ones.
-[[nodiscard, gnu::noinline]] StackId capture_mixed(cpython::Asker asker, std::uint32_t skip,
+// out with them; on a thread without Python frames it counts native ones. `frame` is the native
+// frame of the function that asks, where that is known: the stack begins outside it.
+[[nodiscard, gnu::noinline]] StackId capture_mixed(cpython::Asker asker, const void* frame,
+                                                   std::uint32_t skip,
                                                    std::uint32_t limit) noexcept;
 
 }  // namespace whence::stacks
