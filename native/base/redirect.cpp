@@ -176,4 +176,8 @@ void let_walks_end() noexcept {
   while (walks.load() != 0 && nanoseconds(CLOCK_MONOTONIC) < deadline) sched_yield();
 }
 
+void forget_walks() noexcept {
+  walks.store(0);
+}
+
 }  // namespace whence::base

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "base/libraries_generation.h"
+#include "base/loader_lock.h"
 #include "base/redirect.h"
 #include "probes/c_functions.h"
 #include "probes/memory.h"
@@ -162,12 +163,18 @@ bool look_at_libraries() noexcept {
 
 }  // namespace
 
+// With the GIL, of whatever interpreter, nobody is waited for: then the next one who asks looks.
+static void look_at_libraries_again() noexcept {
+  base::LoaderLock lock;
+  if (cpython::calling_state_quickly() == nullptr || lock.try_enter()) look_at_libraries();
+}
+
 // Who asks one library for a function, as ctypes does, is given the one that calls lead through.
 const void* whence_ask(void* library, const char* name) noexcept {
   if (!is_on()) return nullptr;
   const int before = errno;
   if (base::libraries_generation() != generation.load(std::memory_order_relaxed)) {
-    look_at_libraries();
+    look_at_libraries_again();
   }
   errno = before;
   if (library == RTLD_DEFAULT || library == RTLD_NEXT) return nullptr;
@@ -182,7 +189,10 @@ const void* whence_ask(void* library, const char* name) noexcept {
 
 const char* add_c_allocators() {
   wanted = true;
-  redirected = without_gil(look_at_libraries);
+  redirected = without_gil([] {
+    base::find_loader_lock();
+    return look_at_libraries();
+  });
   wanted = redirected;
   return redirected ? nullptr : "unknown_machine";
 }

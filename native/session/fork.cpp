@@ -14,6 +14,7 @@ namespace whence::session {
 namespace {
 
 void in_child() {
+  base::forget_walks();
   stacks::store().codes.lock().reset();
   stacks::store().stacks.lock().reset();
   stacks::memo_lock().reset();
