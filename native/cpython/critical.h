@@ -9,6 +9,13 @@
 
 namespace whence::cpython {
 
+// Is there but one attached thread at a time?
+#ifdef Py_GIL_DISABLED
+inline constexpr bool kOneAtATime = false;
+#else
+inline constexpr bool kOneAtATime = true;
+#endif
+
 class [[nodiscard]] Critical {
  public:
 #ifdef Py_GIL_DISABLED

@@ -100,7 +100,7 @@ void BlocksInUse::begin(std::uint32_t recording) noexcept {
 // Whether it comes late is asked under the lock that clear() takes after it has said so.
 bool BlocksInUse::put(std::uint32_t recording, const BlockInUse& block) noexcept {
   const bool mapping = block.domain == static_cast<std::uint32_t>(format::Domain::mmap);
-  if (mapping) unmap(block.address, block.size);
+  if (mapping) unmap(block.time, block.address, block.size);
   Part& part = part_of(block.address, mapping);
   const base::Holding holding(part.lock);
   if (recording_.load(std::memory_order_relaxed) != recording) return true;
@@ -114,7 +114,7 @@ std::optional<BlockInUse> BlocksInUse::take(std::uint64_t address) noexcept {
 }
 
 // What is left of one at either side stays as it was. Each turn takes one out, or none.
-void BlocksInUse::unmap(std::uint64_t first, std::uint64_t size) noexcept {
+void BlocksInUse::unmap(std::uint64_t since, std::uint64_t first, std::uint64_t size) noexcept {
   if (size == 0) return;
   Part& part = part_of(0, true);
   const base::Holding holding(part.lock);
@@ -122,7 +122,8 @@ void BlocksInUse::unmap(std::uint64_t first, std::uint64_t size) noexcept {
   for (;;) {
     std::uint64_t address = 0;
     part.table.for_each([&](const BlockInUse& block) {
-      if (block.address < end && first < block.address + block.size) address = block.address;
+      const bool there = block.address < end && first < block.address + block.size;
+      if (there && block.time <= since) address = block.address;
     });
     if (address == 0) return;
     const BlockInUse block = *part.table.take(address);

@@ -79,8 +79,8 @@ class BlocksInUse {
   [[nodiscard]] bool put(std::uint32_t recording, const BlockInUse& block) noexcept;
   // Of one that is not there, nothing is known.
   std::optional<BlockInUse> take(std::uint64_t address) noexcept;
-  // Takes away what lies in that range, of mappings only.
-  void unmap(std::uint64_t first, std::uint64_t size) noexcept;
+  // Takes away what has been in that range since that time or longer, of mappings only.
+  void unmap(std::uint64_t since, std::uint64_t first, std::uint64_t size) noexcept;
   // The one that begins there, or the mapping that it is in.
   [[nodiscard]] std::optional<BlockInUse> find(std::uint64_t address) noexcept;
   // Ends what begin() began.

@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "probes/memory.h"
 
 namespace whence::probes {
@@ -159,13 +160,26 @@ void* reallocarray_told(void* old, std::size_t count, std::size_t size) {
   return move(old, product(count, size), [&] { return reallocarray(old, count, size); });
 }
 
-// What was there goes only if it succeeds, and nobody else can get it in between: told afterwards.
+// What was there goes only if the call succeeds, so it is told afterwards; but others may get the
+// place at once. So it is told as of a time before the call: what they tell is later.
+class BeforeCall {
+ public:
+  explicit BeforeCall(const Giving& telling) noexcept : time_(telling ? base::ticks() : 0) {}
+  void range_went(const void* at, std::size_t size) const noexcept {
+    range_unmapped(time_, at, size);
+  }
+
+ private:
+  const std::uint64_t time_;
+};
+
 template <class Map>
 static void* map(void* at, std::size_t size, int flags, Map&& call) {
   const Giving telling;
+  const BeforeCall before(telling);
   void* block = call();
   if (!telling) return block;
-  if (block != MAP_FAILED && (flags & MAP_FIXED) != 0) range_unmapped(at, size);
+  if (block != MAP_FAILED && (flags & MAP_FIXED) != 0) before.range_went(at, size);
   if (!telling.takes()) return block;
   if (block != MAP_FAILED) {
     range_mapped(kTaken, block, size);
@@ -185,14 +199,14 @@ void* mmap64_told(void* at, std::size_t size, int protection, int flags, int fil
 
 int munmap_told(void* at, std::size_t size) {
   const Giving telling;
-  if (telling) range_unmapped(at, size);
-  return munmap(at, size);
+  const BeforeCall before(telling);
+  const int error = munmap(at, size);
+  if (telling && error == 0) before.range_went(at, size);
+  return error;
 }
 
-// Where it may move, others may get its old place at once, so that is told as given back before; if
-// it then stays, it is told again. Else it keeps its place whatever comes of it, but for the end of
-// one that shrinks. Nothing is given back of a copy, which is what an old size of nothing asks for,
-// and where the old place stays mapped.
+// Nothing is given back of a copy, which is what an old size of nothing asks for, and where the old
+// place stays mapped.
 void* mremap_told(void* old, std::size_t old_size, std::size_t size, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
@@ -200,18 +214,12 @@ void* mremap_told(void* old, std::size_t old_size, std::size_t size, int flags, 
   va_end(arguments);
   constexpr int kOldStays = 4;  // MREMAP_DONTUNMAP, which not every C library knows
   const Giving telling;
-  const bool leaves = old_size != 0 && (flags & kOldStays) == 0;
-  const bool before = leaves && ((flags & MREMAP_MAYMOVE) != 0 || size < old_size);
-  if (telling && before) range_unmapped(old, old_size);
+  const BeforeCall before(telling);
   void* block = mremap(old, old_size, size, flags, at);
-  if (!telling) return block;
-  if (block != MAP_FAILED) {
-    if (leaves && !before) range_unmapped(old, old_size);
-    if (at != nullptr) range_unmapped(at, size);
-    if (telling.takes()) range_mapped(kMoved, block, size);
-  } else if (before && errno != EFAULT && telling.takes()) {
-    range_mapped(kMoved, old, old_size);
-  }
+  if (!telling || block == MAP_FAILED) return block;
+  if (old_size != 0 && (flags & kOldStays) == 0) before.range_went(old, old_size);
+  if (at != nullptr) before.range_went(at, size);
+  if (telling.takes()) range_mapped(kMoved, block, size);
   return block;
 }
 

@@ -41,27 +41,30 @@ void range_mapped(std::uint32_t event, const void* at, std::size_t size) noexcep
   errno = before;
 }
 
-static void unmap(const void* at, std::size_t size) noexcept {
+// A time that lies back stands for no other: what this thread or another tells next has its own.
+static void unmap(std::uint64_t since, const void* at, std::size_t size) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t whole = (size + page - 1) & ~(page - 1);
   const auto first = reinterpret_cast<std::uintptr_t>(at);
-  if (whole == 0 || first % page != 0) return;  // it will be refused
   const std::uint32_t recording = detail::memory_options.recording.load(std::memory_order_relaxed);
   if (detail::detail_now() == Detail::state) {
     if (store::store().in_wiped_child()) return;
-    return blocks_in_use().unmap(first, whole);
+    return blocks_in_use().unmap(since, first, whole);
   }
-  const cpython::Asker asker = cpython::asker();
-  const bool full = detail::detail_now() == Detail::full;
-  const stacks::StackId stack =
-      full ? detail::memory_stack(recording, asker, __builtin_frame_address(0)) : stacks::kEmpty;
-  detail::tell_block<format::Unmapped>(recording, asker.attached, first, whole,
-                                       std::uint64_t{stack});
+  stacks::StackId stack = stacks::kEmpty;
+  if (detail::detail_now() == Detail::full) {
+    stack = detail::memory_stack(recording, cpython::asker(), __builtin_frame_address(0));
+  }
+  using R = format::Unmapped;
+  store::write_with<R>(recording, [&](store::Cursor& cursor, std::uint64_t) {
+    return R::encode(cursor.next(), cursor.deltas, since, first, whole, std::uint64_t{stack});
+  });
+  detail::memory_options.last_teller.store(nullptr, std::memory_order_relaxed);
 }
 
-void range_unmapped(const void* at, std::size_t size) noexcept {
+void range_unmapped(std::uint64_t since, const void* at, std::size_t size) noexcept {
   const int before = errno;
-  if (detail::wanted(kGiven)) unmap(at, size);
+  if (detail::wanted(kGiven)) unmap(since, at, size);
   errno = before;
 }
 
@@ -94,8 +97,8 @@ void forget_block(std::uint64_t address) noexcept {
 }
 
 // A thread that Python does not know has native frames.
-static stacks::StackId mixed_stack(std::uint32_t recording, cpython::Asker asker,
-                                   const void* frame) noexcept {
+[[gnu::noinline]] static stacks::StackId mixed_stack(std::uint32_t recording, cpython::Asker asker,
+                                                     const void* frame) noexcept {
   if (store::store().in_wiped_child()) return stacks::kEmpty;
   if (stacks::walk_in_use() != stacks::Walk::fast) asker.state = nullptr;
   const stacks::StackId stack =

@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "base/ours.h"
+#include "cpython/critical.h"
 #include "cpython/state_slot.h"
 #include "format/records/memory.h"
 #include "probes/write_stack.h"
@@ -117,8 +118,9 @@ namespace detail {
 
 // Writes a record with a time that is as exact as order needs it to be.
 template <class R, class... Values>
-[[gnu::always_inline]] inline void tell_block(std::uint32_t recording, bool with_gil,
+[[gnu::always_inline]] inline void tell_block(std::uint32_t recording, bool attached,
                                               Values... values) noexcept {
+  const bool with_gil = attached && cpython::kOneAtATime;
   const auto encode = [&](store::Cursor& cursor, std::uint64_t now) {
     auto& last = memory_options.last_teller;
     const void* teller = with_gil ? &cursor : nullptr;
@@ -170,16 +172,16 @@ template <class R>
     return detail::tell_block<format::FreedAt>(recording, asker.attached, address,
                                                std::uint64_t{stack});
   }
-  const bool with_gil = cpython::attached_state_quickly() != nullptr;
-  detail::tell_block<format::Freed>(recording, with_gil, address);
+  const bool attached = cpython::attached_state_quickly() != nullptr;
+  detail::tell_block<format::Freed>(recording, attached, address);
 }
 
 // It was told as given back, and is not.
 void block_kept(const void* block) noexcept;
 
 // Addresses mapped, by an event of kTaken or kMoved; nullptr: there was no memory. And no longer
-// mapped, whatever there was: all of a mapping, a part of one, several.
+// mapped since that time, in ticks, whatever there was: all of a mapping, a part of one, several.
 void range_mapped(std::uint32_t event, const void* at, std::size_t size) noexcept;
-void range_unmapped(const void* at, std::size_t size) noexcept;
+void range_unmapped(std::uint64_t since, const void* at, std::size_t size) noexcept;
 
 }  // namespace whence::probes

@@ -1,8 +1,6 @@
 // capture.cpp: see capture.h.
 #include "stacks/capture.h"
 
-#include <atomic>
-
 #include "cpython/frames.h"
 #include "cpython/frames_public.h"
 #include "cpython/self_test.h"
@@ -15,9 +13,11 @@
 #include "stacks/store.h"
 
 namespace whence::stacks {
+
+std::atomic<Walk> detail::walk_now = Walk::by_public_api;
+
 namespace {
 
-std::atomic<Walk> walk_now = Walk::by_public_api;
 std::atomic<bool> trusted = false;  // the self-test has found the layout right
 
 // Frames innermost first, as (code id, offset); the table wants them outermost first.
@@ -56,23 +56,20 @@ StackId capture_some(const cpython::Frame* frame, std::uint32_t limit) noexcept 
 }  // namespace
 
 void use_public_walk() noexcept {
-  walk_now.store(Walk::by_public_api, std::memory_order_relaxed);
+  detail::walk_now.store(Walk::by_public_api, std::memory_order_relaxed);
 }
 
 const char* use_fast_walk_if_trusted() noexcept {
   const char* failure = cpython::self_test(cpython::kLayout);
   if (PyErr_Occurred()) return failure;
   trusted.store(failure == nullptr, std::memory_order_relaxed);
-  walk_now.store(failure == nullptr ? Walk::fast : Walk::by_public_api, std::memory_order_relaxed);
+  detail::walk_now.store(failure == nullptr ? Walk::fast : Walk::by_public_api,
+                         std::memory_order_relaxed);
   return failure;
 }
 
 bool frames_are_trusted() noexcept {
   return trusted.load(std::memory_order_relaxed);
-}
-
-Walk walk_in_use() noexcept {
-  return walk_now.load(std::memory_order_relaxed);
 }
 
 StackId capture(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept {

@@ -8,6 +8,7 @@
 
 #include <Python.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "cpython/state_slot.h"
@@ -24,7 +25,7 @@ void use_public_walk() noexcept;
 // Runs the self-test and walks fast if it passes, by the public API if not. nullptr or the reason,
 // as cpython::self_test() gives it, perhaps with an exception set; then nothing has changed.
 [[nodiscard]] const char* use_fast_walk_if_trusted() noexcept;
-[[nodiscard]] Walk walk_in_use() noexcept;
+[[nodiscard]] inline Walk walk_in_use() noexcept;
 // Has the self-test passed, whichever walk is used?
 [[nodiscard]] bool frames_are_trusted() noexcept;
 
@@ -38,5 +39,12 @@ void use_public_walk() noexcept;
 [[nodiscard, gnu::noinline]] StackId capture_mixed(cpython::Asker asker, const void* frame,
                                                    std::uint32_t skip,
                                                    std::uint32_t limit) noexcept;
+
+namespace detail {
+extern std::atomic<Walk> walk_now;
+}
+inline Walk walk_in_use() noexcept {
+  return detail::walk_now.load(std::memory_order_relaxed);
+}
 
 }  // namespace whence::stacks

@@ -38,6 +38,18 @@ void watch_end_of_thread() noexcept {
   }
 }
 
+// Probes write in the middle of what the program does, and what fails here is not its business.
+class KeptErrno {
+ public:
+  KeptErrno() noexcept = default;
+  ~KeptErrno() { errno = before_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  const int before_ = errno;
+};
+
 // Which thread this was when it ended: another destructor may still write.
 struct Identity {
   std::uint32_t generation, thread;
@@ -59,6 +71,7 @@ void Store::prepare_for_ends_of_threads() noexcept {
 
 Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
                       std::uint64_t events) noexcept {
+  const KeptErrno kept;
   if (cursor != nullptr) cursor->leave();
   size = std::max(size, format::kLongestCompact);  // what enter() asks for
   for (;;) {

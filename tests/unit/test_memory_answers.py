@@ -124,7 +124,15 @@ with whence.open({path!r}) as recording:
     ("steps", "in_use"),
     [
         ("assert libc.mremap(NO_WHERE, PAGE, 2 * PAGE, 1) == FAILED", 0),
+        ("assert libc.mremap(NO_WHERE + 5, 1 << 30, 1 << 31, 1) == FAILED", 0),
         ("assert libc.mremap(early, 1 << 20, 1 << 44, 0) == FAILED", 0),
+        (
+            "block = anonymous(libc, 1 << 16)\n"
+            "    assert libc.munmap(block + (1 << 15), 1 << 15) == 0\n"
+            "    assert libc.mremap(block, 1 << 16, 1 << 17, 1) == FAILED\n"
+            "    assert libc.munmap(block + 1, PAGE) == -1",
+            1 << 15,
+        ),
         (
             "block = anonymous(libc, 1 << 16)\n"
             "    fixed = PRIVATE | FIXED\n"
