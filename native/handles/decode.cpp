@@ -184,8 +184,7 @@ struct Payload {
   std::int64_t twice;
 };
 
-Payload get_payload(std::span<const std::uint8_t> bytes, Columns& columns) {
-  Reader reader(bytes);
+Counts get_counts(Reader& reader) noexcept {
   Counts counts{};
   counts.strings = reader.count(1);
   counts.ranges = reader.count(5);
@@ -193,6 +192,12 @@ Payload get_payload(std::span<const std::uint8_t> bytes, Columns& columns) {
   counts.records = reader.count(4);
   counts.edges = reader.count(3);
   counts.parents = reader.count(1);
+  return counts;
+}
+
+Payload get_payload(std::span<const std::uint8_t> bytes, Columns& columns) {
+  Reader reader(bytes);
+  const Counts counts = get_counts(reader);
   columns.top = reader.less_one(counts.strings);
   if (!reader.good()) return {false, -1};
   get_strings(reader, counts.strings, columns.strings);
@@ -263,6 +268,25 @@ Loaded decode(std::span<const std::uint8_t> bytes) {
   if (loaded.problem == Problem::none && !rest.empty()) loaded.problem = Problem::damaged;
   if (loaded.problem != Problem::none) loaded.parts.clear();
   return loaded;
+}
+
+std::uint64_t decoded_size(std::span<const std::uint8_t> bytes) noexcept {
+  constexpr std::uint64_t kString = sizeof(std::size_t) + sizeof(std::uint32_t);
+  std::uint64_t size = 0;
+  auto rest = bytes.subspan(std::min(bytes.size(), sizeof(FileHeader)));
+  while (rest.size() >= sizeof(PartHeader)) {
+    const auto header = read_header<PartHeader>(rest);
+    rest = rest.subspan(sizeof header);
+    const auto payload = rest.first(std::min<std::uint64_t>(header.size, rest.size()));
+    rest = rest.subspan(payload.size());
+    Reader reader(payload);
+    const Counts counts = get_counts(reader);
+    size += sizeof(LoadedPart) + payload.size() + counts.strings * kString +
+            counts.ranges * sizeof(Range) + counts.calls * sizeof(Call) +
+            counts.records * sizeof(Record) + counts.edges * sizeof(Edge) +
+            counts.parents * sizeof(std::int64_t);
+  }
+  return size;
 }
 
 }  // namespace whence::handles

@@ -30,4 +30,8 @@ struct Loaded {
 
 [[nodiscard]] Loaded decode(std::span<const std::uint8_t> bytes);
 
+// How much memory decode() would take for these bytes, at most, going by what their parts say they
+// have. Nothing is checked but that they could have it.
+[[nodiscard]] std::uint64_t decoded_size(std::span<const std::uint8_t> bytes) noexcept;
+
 }  // namespace whence::handles

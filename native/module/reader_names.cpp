@@ -70,7 +70,7 @@ PyObject* reader_stack(PyObject* object, PyObject* number) {
   if (entry == nullptr) Py_RETURN_NONE;
   using What = read::StackEntry::What;
   const auto parent = static_cast<unsigned long long>(entry->parent);
-  const auto other = static_cast<unsigned long long>(entry->module_or_python);
+  const auto other = static_cast<unsigned long long>(entry->of);
   if (entry->what == What::run) return Py_BuildValue("KOK", parent, Py_None, other);
   if (entry->what == What::native) {  // -1 less the number of its module, in the place of code
     const Ref<> module(PyLong_FromUnsignedLongLong(other));
@@ -78,8 +78,7 @@ PyObject* reader_stack(PyObject* object, PyObject* number) {
     if (!code) return nullptr;
     return Py_BuildValue("KOL", parent, code.get(), static_cast<long long>(entry->offset));
   }
-  return Py_BuildValue("KKL", parent, static_cast<unsigned long long>(entry->code),
-                       static_cast<long long>(entry->offset));
+  return Py_BuildValue("KKL", parent, other, static_cast<long long>(entry->offset));
 }
 
 PyObject* reader_modules(PyObject* object, PyObject*) try {

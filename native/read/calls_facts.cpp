@@ -104,7 +104,7 @@ void CallReader::reconcile(ThreadCalls& thread, std::uint64_t stack) {
   while (level != 0) {
     OpenCall& frame = open[place - 1];
     if (frame.node == node) break;
-    const bool same = frame.what == names_.stack(node)->code;
+    const bool same = frame.what == names_.stack(node)->code();
     frame.node =
         node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
     outwards();
@@ -165,7 +165,7 @@ CallReader::Got CallReader::follow_plan(Call& call) {
   plan_.keep = std::numeric_limits<std::size_t>::max();
   const auto known =
       node <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(node) : 0;
-  const std::uint64_t code = names_.stack(node)->code;
+  const std::uint64_t code = names_.stack(node)->code();
   return enter(thread, {0, 0, code, 0, 0, 0, 0, known, Entered::open, false, false}, call);
 }
 

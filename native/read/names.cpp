@@ -32,10 +32,15 @@ std::int64_t as_signed(std::uint64_t value) noexcept {
   return static_cast<std::int64_t>(value);
 }
 
+std::pair<std::uint64_t, std::uint64_t> place_of(const SymbolEntry& symbol) noexcept {
+  return {symbol.module, symbol.address};
+}
+
 }  // namespace
 
 bool Names::fill(const Source& source) {
   budget_ = Budget(kLeastBudget, source.input().size());
+  work_.begin(source.input().size());
   task_base_ = source.shifts().task;
   for (const Entry& entry : source.entries()) {
     const std::uint64_t thread = entry.thread + std::uint64_t{source.shifts().thread};
@@ -47,7 +52,9 @@ bool Names::fill(const Source& source) {
   while ((next = cursor.next(record)) == Next::record) {
     if (record.kind != nullptr) take(record);
   }
-  work_.finish(budget_);
+  stacks_.finish();
+  std::ranges::stable_sort(symbols_, {}, place_of);
+  work_.finish();
   line_maps_.finish();
   std::sort(task_numbers_.begin(), task_numbers_.end(), [](const auto& a, const auto& b) {
     return std::tie(a.number, a.time, a.task) < std::tie(b.number, b.time, b.task);
@@ -69,8 +76,7 @@ void Names::take(const format::Record& record) {
       codes_.insert_or_assign(v[0], CodeEntry{v[1], v[2], v[3], v[5], as_signed(v[4])});
       return;
     case format::Stack::kKind.code:
-      if (!budget_.afford(kEntryCost)) return;
-      stacks_.insert_or_assign(v[0], StackEntry{v[1], v[2], as_signed(v[3])});
+      if (budget_.afford(kStackCost)) stacks_.add(v[0], {v[1], v[2], as_signed(v[3])});
       return;
     case format::SymbolsAnew::kKind.code: return symbols_.clear();
     case format::NativeStack::kKind.code:
@@ -78,7 +84,7 @@ void Names::take(const format::Record& record) {
     case format::Module::kKind.code:
     case format::Symbol::kKind.code: return take_native(record);
     case format::WorkOn::kKind.code: has_work_ = true; return;
-    case format::HandleTable::kKind.code: return work_.add(v[0], record.bytes, budget_);
+    case format::HandleTable::kKind.code: return work_.add(v[0], record.bytes);
     case format::LineMap::kKind.code: return line_maps_.add(v[0], record.bytes, budget_);
     case format::PoolName::kKind.code:
       if (budget_.afford(kEntryCost)) pools_.emplace_back(v[0], v[1]);
@@ -97,26 +103,25 @@ void Names::take(const format::Record& record) {
 }
 
 void Names::take_native(const format::Record& record) {
+  using What = StackEntry::What;
   const auto& v = record.values;
-  if (!budget_.afford(2 * kEntryCost)) return;
   if (record.code == format::NativeStack::kKind.code) {
-    stacks_.insert_or_assign(v[0],
-                             StackEntry{v[1], 0, as_signed(v[3]), StackEntry::What::native, v[2]});
+    if (budget_.afford(kStackCost)) stacks_.add(v[0], {v[1], v[2], as_signed(v[3]), What::native});
   } else if (record.code == format::PythonRun::kKind.code) {
-    stacks_.insert_or_assign(v[0], StackEntry{v[1], 0, 0, StackEntry::What::run, v[2]});
+    if (budget_.afford(kStackCost)) stacks_.add(v[0], {v[1], v[2], 0, What::run});
+  } else if (!budget_.afford(kEntryCost)) {
+    return;
   } else if (record.code == format::Module::kKind.code) {
     modules_.push_back({v[0], v[1], v[2]});
   } else {
-    symbols_[v[0]][v[1]].push_back({v[2], v[3], v[4]});
+    symbols_.push_back({v[0], v[1], v[2], v[3], v[4]});
   }
 }
 
 std::span<const SymbolEntry> Names::symbols(std::uint64_t module,
                                             std::uint64_t address) const noexcept {
-  const auto* in_module = find(symbols_, module);
-  const auto* found = in_module != nullptr ? find(*in_module, address) : nullptr;
-  if (found == nullptr) return {};
-  return *found;
+  const auto found = std::ranges::equal_range(symbols_, std::pair(module, address), {}, place_of);
+  return {found.begin(), found.end()};
 }
 
 void Names::take_thread(const format::Record& record) {
@@ -204,9 +209,6 @@ const std::string* Names::string(std::uint64_t id) const noexcept {
 }
 const CodeEntry* Names::code(std::uint64_t id) const noexcept {
   return id >= WorkSources::kMade ? work_.code(id) : find(codes_, id);
-}
-const StackEntry* Names::stack(std::uint64_t id) const noexcept {
-  return find(stacks_, id);
 }
 
 WorkPath Names::path_of(const format::Record& event) const {

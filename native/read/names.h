@@ -17,22 +17,16 @@
 #include "read/cursor.h"
 #include "read/id_map.h"
 #include "read/line_maps.h"
+#include "read/stack_entries.h"
 #include "read/work_sources.h"
 
 namespace whence::read {
 
-struct StackEntry {
-  std::uint64_t parent, code;
-  std::int64_t offset;
-  // A native frame has no code, but a module, or 0 for a remark; `offset` is the address. A run of
-  // Python frames has a stack of those.
-  enum class What : std::uint8_t { python, native, run } what = What::python;
-  std::uint64_t module_or_python = 0;
-};
 struct ModuleEntry {
   std::uint64_t id, path, build_id;
 };
 struct SymbolEntry {
+  std::uint64_t module, address;       // where it is, innermost first at one address
   std::uint64_t name, filename, line;  // a line of 0 is not known
 };
 struct ThreadEntry {
@@ -70,16 +64,18 @@ class Names {
 
   [[nodiscard]] const std::string* string(std::uint64_t id) const noexcept;
   [[nodiscard]] const CodeEntry* code(std::uint64_t id) const noexcept;
-  [[nodiscard]] const StackEntry* stack(std::uint64_t id) const noexcept;
+  [[nodiscard]] const StackEntry* stack(std::uint64_t id) const noexcept {
+    return stacks_.find(id);
+  }
   [[nodiscard]] const std::vector<ModuleEntry>& modules() const noexcept { return modules_; }
   // visit(module, address) for each native frame; one may come again.
   template <class Visit>
   void for_each_native_frame(Visit&& visit) const {
-    for (const auto& [id, stack] : stacks_) {
-      if (stack.what == StackEntry::What::native && stack.module_or_python != 0) {
-        visit(stack.module_or_python, static_cast<std::uint64_t>(stack.offset));
+    stacks_.for_each([&](const StackEntry& stack) {
+      if (stack.what == StackEntry::What::native && stack.of != 0) {
+        visit(stack.of, static_cast<std::uint64_t>(stack.offset));
       }
-    }
+    });
   }
   // What is at an address of a module, innermost first; nothing if nobody has looked.
   [[nodiscard]] std::span<const SymbolEntry> symbols(std::uint64_t module,
@@ -137,9 +133,9 @@ class Names {
   mutable WorkSources work_;  // which makes what is asked for
   IdMap<std::string> strings_;
   IdMap<CodeEntry> codes_;
-  IdMap<StackEntry> stacks_;
+  StackEntries stacks_;
   std::vector<ModuleEntry> modules_;
-  IdMap<IdMap<std::vector<SymbolEntry>>> symbols_;  // by module, then address
+  std::vector<SymbolEntry> symbols_;  // by module, then address
   IdMap<std::size_t> thread_places_;
   IdMap<std::uint64_t> newest_tasks_;  // their ids, by number
   std::vector<ThreadEntry> threads_;

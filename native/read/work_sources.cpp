@@ -11,6 +11,9 @@ namespace {
 
 using handles::kNone;
 
+// The tables, which a packed file has in a few bytes a handle.
+constexpr std::uint64_t kLeastForTables = 128u << 20;
+constexpr std::uint64_t kTablesPerByte = 2;  // of 16 bytes each, see Budget
 // What is made when it is asked for has this much, and as much as the tables take.
 constexpr std::uint64_t kLeastBudget = 64u << 20;
 constexpr std::uint64_t kSpare = 8u << 20;
@@ -94,14 +97,18 @@ Backend split_backend(std::string_view text) noexcept {
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-void WorkSources::add(std::uint64_t stream, std::span<const std::uint8_t> part, Budget& budget) {
-  if (!budget.afford(kEntryCost + 2 * part.size())) return;
+void WorkSources::begin(std::uint64_t file_size) noexcept {
+  tables_budget_ = Budget(kLeastForTables, kTablesPerByte * file_size);
+}
+
+void WorkSources::add(std::uint64_t stream, std::span<const std::uint8_t> part) {
+  if (!tables_budget_.afford(kEntryCost + 2 * part.size())) return;
   streams_[stream].append(reinterpret_cast<const char*>(part.data()), part.size());
 }
 
 // A table that found no room while recording is cut, and the next one follows: each begins with
 // what no other part of it has, as good as surely.
-void WorkSources::finish(Budget& budget) {
+void WorkSources::finish() {
   const std::string_view magic(reinterpret_cast<const char*>(handles::kMagic.data()),
                                handles::kMagic.size());
   for (auto& [stream, bytes] : streams_) {
@@ -112,10 +119,9 @@ void WorkSources::finish(Budget& budget) {
       std::memcpy(static_cast<void*>(&header), rest.data(), sizeof header);
       const std::string_view table =
           rest.substr(0, std::min<std::uint64_t>(header.size, rest.size()));
-      constexpr std::size_t kBytesEach = 17;  // in memory, and the table itself
-      if (!budget.afford(kBytesEach * table.size())) break;
-      handles::Loaded loaded =
-          handles::decode({reinterpret_cast<const std::uint8_t*>(table.data()), table.size()});
+      const std::span bytes_of(reinterpret_cast<const std::uint8_t*>(table.data()), table.size());
+      if (!tables_budget_.afford(table.size() + handles::decoded_size(bytes_of))) break;
+      handles::Loaded loaded = handles::decode(bytes_of);
       if (loaded.problem != handles::Problem::none) {
         rest = rest.substr(magic.size());
         continue;
@@ -131,9 +137,12 @@ void WorkSources::finish(Budget& budget) {
   for (const std::string& table : tables_) size += table.size();
   budget_ = Budget(kLeastBudget, size);
   spare_ = Budget(kSpare, 0);
+  std::size_t records_in_all = 0;
+  for (const Part& part : parts_) records_in_all += part.columns.records.size();
+  if (tables_budget_.afford(sizeof handles_[0] * records_in_all)) handles_.reserve(records_in_all);
   for (std::uint32_t part = 0; part < parts_.size(); ++part) {
     const auto& records = parts_[part].columns.records;
-    if (!budget.afford(sizeof handles_[0] * 2 * records.size())) break;
+    if (handles_.capacity() - handles_.size() < records.size()) break;
     for (const handles::Record& record : records) handles_.emplace_back(record.handle, part);
   }
   std::sort(handles_.begin(), handles_.end());
@@ -283,7 +292,7 @@ std::uint64_t WorkSources::make_code(const CodeEntry& entry) {
 
 std::uint64_t WorkSources::left_out() const noexcept {
   const std::lock_guard holding(making_);
-  return budget_.refused() + spare_.refused();
+  return tables_budget_.refused() + budget_.refused() + spare_.refused();
 }
 
 std::uint64_t WorkSources::intern(std::string text) {

@@ -48,9 +48,11 @@ class WorkSources {
   // Numbers from here on are made here, of strings and of code.
   static constexpr std::uint64_t kMade = std::uint64_t{1} << 63;
 
-  // While it is filled: a part of the tables of one namespace, as they come; then all are there.
-  void add(std::uint64_t stream, std::span<const std::uint8_t> part, Budget& budget);
-  void finish(Budget& budget);
+  // While it is filled, from a file of that size: a part of the tables of one namespace, as they
+  // come; then all are there.
+  void begin(std::uint64_t file_size) noexcept;
+  void add(std::uint64_t stream, std::span<const std::uint8_t> part);
+  void finish();
 
   struct Work {
     std::uint64_t backend;  // strings, and what they say
@@ -88,6 +90,7 @@ class WorkSources {
   [[nodiscard]] std::uint64_t intern(std::string text);
   [[nodiscard]] std::uint64_t make_code(const CodeEntry& entry);
 
+  Budget tables_budget_;
   IdMap<std::string> streams_;
   std::vector<std::string> tables_;
   std::deque<Part> parts_;

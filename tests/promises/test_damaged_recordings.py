@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import command
 from harness.traced import calls_of
 from reference import recording as twin
 from reference import recording_reader, recordings
@@ -210,6 +211,25 @@ def test_a_small_file_cannot_fill_the_memory(what, tmp_path, run_python):
     if not SANITIZED:
         assert grown < 64 * MEGABYTE + 2 * LARGEST
         assert seconds < 60
+
+
+def test_what_a_program_with_native_frames_has_is_kept_of_a_small_file():
+    """Nearly every place that memory is taken from is a stack of its own."""
+    stacks = numbered(b"\x87", b"\0\1\x22", 600_000)
+    reader = _core.Reader(bomb((stacks, twin.METADATA, 1)), _zstd.unpack)
+    assert reader.totals()["names_left_out"] == 0
+    assert reader.stack(1) == (0, ~1, 0x22)
+    assert reader.stack(599_999) == (0, ~1, 0x22)
+    assert reader.native_frames() == [(1, 0x22)]
+
+
+def test_verbs_say_that_names_are_missing(tmp_path):
+    path = tmp_path / "bomb.whence"
+    path.write_bytes(bomb(*BOMBS["strings"]))
+    said = "names and stacks missing: some stacks are cut"
+    assert said in command.run("summary", path).stdout
+    done = command.run("export", path, "-o", tmp_path / "a.collapsed")
+    assert said in done.stderr
 
 
 def test_lengths_that_lie(tmp_path):

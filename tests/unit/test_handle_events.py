@@ -307,3 +307,16 @@ def test_work_that_there_is_no_room_for_is_shown_by_its_name():
     calls = calls_of(_core.Reader(twin.write(file), _zstd.unpack))
     assert len(calls) == 900
     assert {call[0].partition(" (")[0] for call in calls} == {"op 1", "op 2", "op 3"}
+
+
+def test_a_large_table_is_kept_whole(path):
+    recorder = Recorder()
+    ranges = [SourceRange("model.ex", line) for line in range(1, 5001)]
+    issued = [recorder.issue(ranges[n % 5000], f"op{n % 50}") for n in range(400_000)]
+    table = recorder.stop()
+    handles.install(table)
+    with recorded(path, lambda: work(issued[123_456])) as recording:
+        assert len(recording.handles) == len(issued)
+        assert recording.losses.names == 0
+        (call,) = [c for c in recording.calls().read() if c.function == "kernel (jit)"]
+        assert (call.filename, call.line) == ("model.ex", 123_456 % 5000 + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from whence.cli._terminal import several
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from whence._events import RecordingInfo
@@ -23,3 +25,11 @@ def missing(info: RecordingInfo) -> list[str]:
         else:
             found.append(f"memory was not recorded, or not all: {reason}")
     return found
+
+
+def unnamed(names: int) -> list[str]:
+    """Say that so many names and stacks are not there, if any."""
+    if not names:
+        return []
+    what = several(names, "name or stack", "names and stacks")
+    return [f"{what} missing: some stacks are cut, some functions have no name"]

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 
 from whence import _recording
+from whence.cli import _reasons
 from whence.cli._terminal import complain, several
 
 TYPE_CHECKING = False
@@ -32,11 +33,12 @@ def told() -> Iterator[None]:
 
 def complain_of_losses(path: str, recording: Recording) -> None:
     """Say in one line that something is missing. Reads the whole recording."""
-    problems = 0
+    problems = names = 0
     dropped: dict[str, int] = {}
     for part in _recording.parts_of(recording):
         totals = part.reader.totals()
         problems += len(totals["problems"])
+        names += totals["names"] + totals["names_left_out"]
         for reason, events in totals["dropped"].items():
             dropped[reason] = dropped.get(reason, 0) + events
     found = ["it is damaged"] if problems else []
@@ -44,5 +46,6 @@ def complain_of_losses(path: str, recording: Recording) -> None:
         f"{several(events, 'event')} dropped ({reason})"
         for reason, events in dropped.items()
     ]
+    found += _reasons.unnamed(names)
     if found:
         complain(f"whence: not all is in it: {', '.join(found)}: whence verify {path}")

@@ -125,7 +125,11 @@ def _say_losses(info: RecordingInfo, losses: Losses | None) -> None:
         say(f"the recording ended early: {info.ended}", "red")
     for sentence in _reasons.missing(info):
         say(sentence, "red")
-    for reason, events in losses.dropped.items() if losses else ():
+    if losses is None:
+        return
+    for sentence in _reasons.unnamed(losses.names):
+        say(sentence, "red")
+    for reason, events in losses.dropped.items():
         what = "the ring wrapped, these are the newest" if reason == "ring" else reason
         say(f"{several(events, 'event')} dropped: {what}", "yellow")
 
