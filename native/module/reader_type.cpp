@@ -142,7 +142,7 @@ PyObject* header(PyObject* object, PyObject*) try {
   const auto duration =
       good ? reading->timeline.since_start(read::last_ticks(reading->source)) : std::int64_t{0};
   return Py_BuildValue(
-      "{ss s(ii) sN sI sO sO sI sI sK sK sK sK ss ss si sK sO sL sn}", "opened",
+      "{ss s(ii) sN sI sO sO sI sI sK sK sK sK ss ss si sK sO sL sn sK}", "opened",
       name_of(reading->opened), "version", int{file.major}, int{file.minor}, "file_id",
       PyBytes_FromStringAndSize(reinterpret_cast<const char*>(file.file_id.data()),
                                 static_cast<Py_ssize_t>(file.file_id.size())),
@@ -155,7 +155,8 @@ PyObject* header(PyObject* object, PyObject*) try {
       format::reason_name(file.reason), "error", file.error, "size",
       static_cast<unsigned long long>(reading->source.input().size()), "packed",
       reading->source.packed() ? Py_True : Py_False, "duration", static_cast<long long>(duration),
-      "chunks", static_cast<Py_ssize_t>(reading->source.entries().size()));
+      "chunks", static_cast<Py_ssize_t>(reading->source.entries().size()), "ring_events",
+      static_cast<unsigned long long>(good ? reading->source.ring_events() : 0));
 } catch (const std::bad_alloc&) {
   return PyErr_NoMemory();
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 
 from whence._stack_names import StackNames
 
@@ -20,6 +19,7 @@ DOMAINS = ("raw", "mem", "obj", "malloc", "mmap")
 POOL = 1 << 63
 _OTHER_POOLS = (1 << 64) - 1
 _STATE = 1  # a detail of memory: what is in use, and no history
+_MALLOC = 1 << DOMAINS.index("malloc")
 
 
 class MemoryNames:
@@ -61,22 +61,36 @@ class MemoryNames:
         return self._tags[number]
 
 
-def history_of(reader: _core.Reader) -> Literal["kept", "partly", "none"]:
+def history_of(reader: _core.Reader) -> Literal["kept", "ring", "partly", "none"]:
     """Say whether there is a history of memory, by what the recording says of itself.
 
     Not by what there is: pools have a history in any case. Where nothing is said of it,
-    the file is damaged, and nobody knows what else is missing.
+    the file is damaged, and nobody knows what else is missing. A ring has only the
+    newest of it.
     """
-    starts = len(reader.memory_starts())  # which are among the first records
-    details = (
-        fields["detail"]
-        for kind, _, _, fields in (reader.records() if starts else ())
-        if kind == "memory_on"
-    )
-    found = set(islice(details, starts))
+    found = {fields["detail"] for fields in _starts_of(reader)}
     if found == {_STATE}:
         return "none"
-    return "kept" if found and _STATE not in found else "partly"
+    if not found or _STATE in found:
+        return "partly"
+    return "ring" if reader.header()["ring_events"] else "kept"
+
+
+def has_c_library(reader: _core.Reader) -> bool:
+    """Say whether what libraries took from the C library was recorded, too."""
+    return any(fields["domains"] & _MALLOC for fields in _starts_of(reader))
+
+
+def _starts_of(reader: _core.Reader) -> list[dict[str, int]]:
+    """Return what was said each time that recording memory began."""
+    starts = len(reader.memory_starts())  # which are among the first records
+    told: list[dict[str, int]] = []
+    for kind, _, _, fields in reader.records() if starts else ():
+        if kind == "memory_on":
+            told.append(fields)
+        if len(told) == starts:
+            break
+    return told
 
 
 def _read_tags(text: str | None) -> Tags:

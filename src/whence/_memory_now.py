@@ -70,7 +70,8 @@ def stack_of(thing: object) -> Stack | None:
 def export_history(path: str | PathLike[str], *, overwrite: bool = False) -> None:
     """Write the history so far to a recording of its own; this one goes on.
 
-    Raises ``RuntimeError`` if memory is not recorded.
+    Raises ``RuntimeError`` if memory is not recorded, or if no history is kept and the
+    ring is too small for what is in use.
     """
     with _Answer():
         _recorder().dump(path, overwrite=overwrite)
@@ -93,11 +94,9 @@ def _recorder() -> record:
 
 def _memory_of(recorder: record) -> Memory:
     """Read what the recording has until now, also if its file was moved."""
-    from whence import _recording  # noqa: PLC0415
+    from whence import _recording, _session  # noqa: PLC0415
 
-    if not _core.tell_memory_state():
-        message = "all that is in use is more than the ring holds: raise max_size"
-        raise RuntimeError(message)
+    _session.tell_memory_state()
     path = str(recorder.path)
     descriptor: int = _core.recording_status()["descriptor"]
     if descriptor >= 0:

@@ -3,6 +3,8 @@
 import os
 from _thread import RLock
 
+from whence import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from whence._record import record
@@ -33,10 +35,14 @@ def detach_if_forked() -> None:
 
 def _stop_at_exit() -> None:
     """Stop, and wait for a stop() that another thread is in."""
-    detach_if_forked()
-    with lock:
-        if current is not None:
-            current.stop()
+    before = _core.set_answering(True)  # what is taken for this is not the program's
+    try:
+        detach_if_forked()
+        with lock:
+            if current is not None:
+                current.stop()
+    finally:
+        _core.set_answering(before)
 
 
 def _detach() -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from whence import _process
+from whence import _core, _process
 from whence._options import Options
 from whence._session import Session
 
@@ -127,15 +127,21 @@ class record:  # noqa: N801
 
     def stop(self) -> None:
         """End the recording and close its file; once is enough, twice is no error."""
-        _process.detach_if_forked()
-        with _process.lock:
-            if _process.current is not self:
-                return
-            try:
-                if self._cycles is not None:
-                    self._cycles.end(self)
-            finally:
-                self._end()
+        # What is taken for this is not the program's.
+        before = _core.set_answering(True)
+        try:
+            _process.detach_if_forked()
+            with _process.lock:
+                if _process.current is not self:
+                    return
+                try:
+                    if self._cycles is not None:
+                        _core.set_answering(before)
+                        self._cycles.end(self)
+                finally:
+                    self._end()
+        finally:
+            _core.set_answering(before)
 
     def pause(self) -> None:
         """Record no calls and collections until ``resume()``; what is open ends."""
@@ -160,7 +166,11 @@ class record:  # noqa: N801
                 self._cycles.step(self)
 
     def dump(self, path: "Path", *, overwrite: bool = False) -> None:
-        """Write a copy of what the recording holds now; it goes on meanwhile."""
+        """Write a copy of what the recording holds now; it goes on meanwhile.
+
+        Raises ``RuntimeError`` if it is not running, or if it is to tell what memory is
+        in use and the ring is too small for that.
+        """
         _process.detach_if_forked()
         with _process.lock:
             if (session := self._running()) is None:

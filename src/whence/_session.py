@@ -23,6 +23,13 @@ _FILE_EXISTS, _ITSELF = 17, 16  # as errno; the module is not imported for them
 _MOST_NUMBERS = 10_000  # of files beside each other
 
 
+def tell_memory_state() -> None:
+    """Have what is in use written, where no history says it."""
+    if not _core.tell_memory_state():
+        message = "all that is in use is more than the ring holds: raise max_size"
+        raise RuntimeError(message)
+
+
 class Session:
     """A recording that is being made, or was."""
 
@@ -87,7 +94,7 @@ class Session:
         return _core.start_memory(*wanted, everywhere, options.native)
 
     def dump(self, path: str, *, overwrite: bool) -> None:
-        _core.tell_memory_state()
+        tell_memory_state()
         try:
             _core.dump_recording(os.fsencode(path), overwrite)
         except FileExistsError as error:

@@ -119,8 +119,12 @@ def _checked(name: str, value: object) -> Value:
 
 def _tell() -> None:
     """Have the core know what is set now, in one form for the same tags."""
-    tags: dict[str, Value] = {}
-    for layer in _here.layers:
-        tags |= layer
-    text = json.dumps(tags, sort_keys=True, separators=(",", ":")) if tags else ""
-    _core.set_tags(text)
+    before = _core.set_answering(True)  # what is taken for this is not the program's
+    try:
+        tags: dict[str, Value] = {}
+        for layer in _here.layers:
+            tags |= layer
+        text = json.dumps(tags, sort_keys=True, separators=(",", ":")) if tags else ""
+        _core.set_tags(text)
+    finally:
+        _core.set_answering(before)

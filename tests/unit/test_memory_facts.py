@@ -1,7 +1,9 @@
 """What users are told about memory: the peak, what is missing, where to look."""
 
+import os
 import re
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +91,69 @@ def test_a_run_tells_the_peak_and_how_to_look_further(app):
 
 def test_a_run_without_memory_does_not_speak_of_it(app):
     assert not any("memory" in line or "peak" in line for line in lines_of(app))
+
+
+RING = """
+kept = bytearray(50_000_000)
+for _ in range(100_000):
+    list(range(40))
+"""
+
+
+def test_of_a_ring_only_what_it_has_kept_is_told(tmp_path):
+    script, path = tmp_path / "churns.py", tmp_path / "a.whence"
+    script.write_text(RING)
+    options = "--memory", "--no-calls", "--max-size", "1MB", "-o", path
+    ran = command.run("run", *options, script)
+    told = r"at most .* in use, after .*, of what the ring has kept; .* at the end"
+    assert re.search(told, ran.stderr), ran.stderr
+    shown = command.run("summary", path).stdout
+    assert re.search(r"memory: at most .*, of what the ring has kept\n", shown)
+    out = tmp_path / "a.collapsed"
+    exported = command.run("export", path, "-o", out, "--metric", "peak")
+    assert "the ring wrapped: memory that was taken before" in exported.stderr
+
+
+C_LIBRARY = """
+import ctypes
+take = ctypes.CDLL(None).calloc
+take.restype = ctypes.c_void_p
+kept = [bytes(100), take(150_000_000, 1)]
+ctypes.memset(kept[1], 1, 150_000_000)
+for _ in range(1_000_000):  # some milliseconds later the system is asked
+    kept[0] = bytes(100)
+"""
+
+
+@pytest.mark.skipif("WHENCE_SANITIZED" in os.environ, reason="a calloc() of its own")
+def test_resident_memory_is_told_and_what_is_missing_in_it(tmp_path):
+    script, path = tmp_path / "native.py", tmp_path / "a.whence"
+    script.write_text(C_LIBRARY)
+    held = r"resident memory: at most (1[5-9]\d|2\d\d)\.\d MB, as the system counts it"
+    for option, missing in ("--memory", True), ("--memory-all", False):
+        options = option, "--no-calls", "-f", "-o", path
+        ran = command.run("run", *options, script).stderr
+        shown = command.run("summary", path).stdout
+        for text in ran, shown:
+            assert re.search(held, text), text
+            assert ("--memory-all records that, too" in text) == missing
+
+
+@pytest.mark.skipif(not IS_FAST, reason="without stacks there is nobody to look for")
+def test_nothing_of_ours_is_in_use_at_the_end(tmp_path):
+    script, path = tmp_path / "tags.py", tmp_path / "a.whence"
+    script.write_text(
+        "from whence import memory\n"
+        "kept = []\n"
+        "for number in range(3):\n"
+        "    with memory.tag(number=number):\n"
+        "        kept.append(bytes(54_321))\n"
+    )
+    command.run("run", "--memory", "--no-calls", "-o", path, script)
+    ours = str(Path(whence.__file__).parent)
+    with whence.open(path) as recording:
+        found = [g for g in recording.memory.leaks() if g.stack]
+        taken = {g.stack[0].filename for g in found if g.bytes > 54_321}
+        assert str(script) in taken
+        by = [g.stack[0] for g in found if g.stack[0].filename.startswith(ours)]
+        assert {frame.name for frame in by} <= {"tag.__init__", "<dictcomp>"}, by

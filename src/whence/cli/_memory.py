@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 
-from whence._memory_names import DOMAINS, history_of
+from whence._memory_names import DOMAINS, has_c_library, history_of
 from whence._recording import parts_of
 from whence.cli._branches import is_library_file
 from whence.cli._terminal import duration, say, several, size
@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from whence import _core
     from whence._frame import Frame
     from whence._memory import Memory, MemoryCounts, UsagePoint
     from whence._memory_groups import MemoryGroups
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST = 5
 _MOST_PROCESSES = 20
+_MUCH_MORE, _SOME = 2, 16_000_000  # bytes that nobody wonders about
 _NOWHERE = "no Python code"
 _IMPORTER = "<frozen importlib."  # the module that imports others
 _NO_LINES = ("native", "truncated", "unmerged")  # kinds of frames
@@ -31,6 +33,26 @@ def say_memory(recording: Recording) -> None:
     for process in processes[:_MOST_PROCESSES]:
         whose = f"memory of {process.pid}" if len(processes) > 1 else "memory"
         _say_process(recording.slice(processes=[process.id]), whose)
+
+
+def as_far_as(history: str) -> str:
+    """Say that what is said of memory is said of a part of it, if that is so."""
+    if history == "ring":
+        return ", of what the ring has kept"
+    return ", as far as a history was kept" if history == "partly" else ""
+
+
+def resident(reader: _core.Reader, memory: Memory) -> list[str]:
+    """Say what the system held for the process, and who took more than was recorded."""
+    held = [point.bytes for point in memory.usage().resident]
+    if not held:
+        return []
+    lines = [f"resident memory: at most {size(max(held))}, as the system counts it"]
+    grown = max(held) - held[0]
+    if grown > _MUCH_MORE * (memory.peak.bytes + _SOME) and not has_c_library(reader):
+        more = f"it grew by {size(grown)}: what C libraries take is not in this"
+        lines.append(f"{more}; --memory-all records that, too")
+    return lines
 
 
 def _say_process(recording: Recording, whose: str) -> None:
@@ -45,9 +67,10 @@ def _say_process(recording: Recording, whose: str) -> None:
         return
     say("")
     most = f"at most {size(peak.bytes)}, after {duration(peak.time)}"
-    known = ", as far as a history was kept" if history == "partly" else ""
-    say(f"{whose}: {most}{known}", "bold")
+    say(f"{whose}: {most}{as_far_as(history)}", "bold")
     say(", ".join(_taken(counts) + _amiss(counts)))
+    for sentence in resident(part.reader, memory):
+        say(sentence)
     _say_groups(recording, peak.groups, "in use then")
     _say_groups(recording, memory.leaks(), "in use at the end")
     _say_groups(recording, memory.churn(), "given back at once")

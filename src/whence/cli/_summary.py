@@ -9,6 +9,7 @@ from whence import RecordingError, _recording
 from whence._memory_names import history_of
 from whence._text import printable
 from whence.cli import _reasons
+from whence.cli._memory import as_far_as, resident
 from whence.cli._terminal import duration, several, size
 
 TYPE_CHECKING = False
@@ -54,7 +55,8 @@ def _describe(path: str, shown: str, *, follows: bool, chooses: bool) -> Lines:
         lines += [("  the ring wrapped: these are the newest events", "yellow")]
     if info.ended:
         lines += [(f"  the recording ended early: {info.ended}", "red")]
-    lines += [(f"  {sentence}", "red") for sentence in _reasons.missing(info)]
+    amiss = _reasons.missing(info) + _reasons.unnamed(losses.names)
+    lines += [(f"  {sentence}", "red") for sentence in amiss]
     lines += hot + memory
     file, stem = _quote(shown), shown.removesuffix(_SUFFIX)
     lines += [("  look further:", "")]
@@ -124,10 +126,11 @@ def _list_memory(recording: Recording) -> tuple[Lines, str]:
         return [(text, "")], "leaks"
     peak, blocks = memory.peak, several(memory.counts.allocated, "block")
     most = f"at most {size(peak.bytes)} in use, after {duration(peak.time)}"
-    if history == "partly":
-        most += ", as far as a history was kept"
+    most += as_far_as(history)
     taken = f"; {blocks} taken" if memory.counts.allocated else ""
-    return [(f"  memory: {most}; {left} at the end{taken}", "")], "peak"
+    lines: Lines = [(f"  memory: {most}; {left} at the end{taken}", "")]
+    lines += [(f"  {sentence}", "") for sentence in resident(part.reader, memory)]
+    return lines, "peak"
 
 
 def _dropped(losses: Any) -> str:

@@ -63,6 +63,8 @@ def _expect_history(recording: Recording, metric: str) -> None:
         return
     (part,) = parts_of(recording)
     history = history_of(part.reader)
+    if history == "ring":
+        warn("the ring wrapped: memory that was taken before what it has is left out")
     if history == "partly":
         warn("for a part of the time no history of memory was kept: that is left out")
     if history == "none":
