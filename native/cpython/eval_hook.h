@@ -54,6 +54,11 @@ class EvalHook {
   }
   // While events are wanted: do none come any more?
   static bool is_gone() noexcept { return detail::evaluation_is_gone(evaluate, Sink::has_met); }
+  // Does somebody else evaluate frames?
+  static bool has_company() noexcept {
+    const EvalFunction there = _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main());
+    return there != _PyEval_EvalFrameDefault && there != evaluate;
+  }
   static void remove() noexcept {
     detail::take_evaluation_out(evaluate);
     unhook_all_threads(profile, trace);

@@ -64,6 +64,7 @@ class Monitoring {
     return start_monitoring(callbacks);
   }
   static bool is_gone() noexcept { return false; }
+  static bool has_company() noexcept { return false; }  // each tool has an id of its own
   static void remove() noexcept { stop_monitoring(); }
   static void meet_thread(PyThreadState*) noexcept {}
 

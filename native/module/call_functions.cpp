@@ -60,6 +60,10 @@ PyObject* forget_calls(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* calls_have_company(PyObject*, PyObject*) {
+  return PyBool_FromLong(probes::calls_have_company());
+}
+
 }  // namespace
 
 PyMethodDef call_functions[] = {
@@ -69,6 +73,8 @@ PyMethodDef call_functions[] = {
     {"pause_calls", pause_calls, METH_NOARGS, "pause_calls($module, /)\n--\n\n"},
     {"resume_calls", resume_calls, METH_O, "resume_calls($module, tasks, /)\n--\n\n"},
     {"stop_calls", stop_calls, METH_NOARGS, "stop_calls($module, /)\n--\n\n"},
+    {"calls_have_company", calls_have_company, METH_NOARGS,
+     "calls_have_company($module, /)\n--\n\n"},
     {"forget_calls", forget_calls, METH_NOARGS, "forget_calls($module, /)\n--\n\n"},
     {},
 };

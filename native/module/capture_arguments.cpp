@@ -29,9 +29,11 @@ bool read_one(const State& state, PyObject* name, PyObject* value, CaptureArgume
   if (is(state.skip)) return read_count(value, "skip", out.skip);
   if (is(state.limit)) return value == Py_None || read_count(value, "limit", out.limit);
   if (is(state.native)) {
-    const int truth = PyObject_IsTrue(value);
-    out.native = truth > 0;
-    return truth >= 0;
+    out.native = value == Py_True;
+    if (PyBool_Check(value)) return true;
+    PyErr_Format(PyExc_TypeError, "capture() argument 'native' must be a bool, not %.100s",
+                 Py_TYPE(value)->tp_name);
+    return false;
   }
   if (is(state.origin)) {
     if (value == Py_None) return true;

@@ -170,6 +170,10 @@ const char* stop_calls() noexcept {
 }
 
 // Only this thread is left, and the recording is the parent's.
+bool calls_have_company() noexcept {
+  return Source::has_company();
+}
+
 void forget_calls() noexcept {
   started = false;
   looking_away = 0;

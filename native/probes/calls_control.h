@@ -28,6 +28,8 @@ void pause_calls() noexcept;
 [[nodiscard]] const char* resume_calls(PyObject* tasks) noexcept;
 // Does not matter whether they are on. nullptr, or why calls are missing.
 const char* stop_calls() noexcept;
+// Does somebody else evaluate frames, in the place where calls would be seen?
+[[nodiscard]] bool calls_have_company() noexcept;
 
 // In a forked child.
 void forget_calls() noexcept;

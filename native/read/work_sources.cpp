@@ -52,22 +52,22 @@ std::vector<const handles::Call*> calls_of(const handles::Columns& columns, std:
   return calls;
 }
 
-// top(Model).layer(Layer)::forward.mul, or nothing if no module is known.
-std::string hierarchy(const handles::Columns& columns, const handles::Record& record) {
+// top(Model).layer(Layer)::forward, or nothing if no module is known.
+std::string hierarchy(const handles::Columns& columns,
+                      std::span<const handles::Call* const> calls) {
   bool known = columns.top != kNone;
   std::string text = "top(";
   text += short_name(text_of(columns, columns.top));
-  text += ").";
-  for (const handles::Call* call : calls_of(columns, record.stack)) {
+  text += ')';
+  for (const handles::Call* call : calls) {
     known = known || call->type != kNone || call->instance != kNone;
+    text += '.';
     text += text_of(columns, call->instance);
     text += '(';
     text += short_name(text_of(columns, call->type));
     text += ")::";
     text += text_of(columns, call->function);
-    text += '.';
   }
-  text += text_of(columns, record.kind);
   return known ? text : std::string();
 }
 
@@ -229,10 +229,8 @@ WorkPath WorkSources::make(const Work& work) {
     const auto common = std::ranges::mismatch(path, sites(end)).in1 - path.begin();
     path = path.first(static_cast<std::size_t>(common));
   }
-  if (ends.size() == 1) {
-    const std::string where = hierarchy(ends.front().part->columns, *ends.front().record);
-    if (!where.empty()) name += " in " + where;
-  } else {
+  name += modules(ends);
+  if (ends.size() > 1) {
     const std::string_view file = file_of(ends.front().part->columns, *ends.front().record);
     name += ", from ";
     for (std::size_t i = 0; i < std::min(ends.size(), kMostNamed); ++i) {
@@ -244,6 +242,25 @@ WorkPath WorkSources::make(const Work& work) {
     }
   }
   return {path, place(&ends.front().part->columns, std::move(name), ends.front().record->range)};
+}
+
+// The modules around all of them; and for one alone, what it is there.
+std::string WorkSources::modules(std::span<const End> ends) {
+  const handles::Columns& columns = ends.front().part->columns;
+  std::vector<const handles::Call*> calls = calls_of(columns, ends.front().record->stack);
+  for (const End& end : ends.subspan(1)) {
+    if (end.part != ends.front().part) return {};
+    const auto others = calls_of(columns, end.record->stack);
+    const auto common = std::ranges::mismatch(calls, others).in1 - calls.begin();
+    calls.resize(static_cast<std::size_t>(common));
+  }
+  std::string text = hierarchy(columns, calls);
+  if (text.empty()) return text;
+  if (ends.size() == 1) {
+    text += '.';
+    text += text_of(columns, ends.front().record->kind);
+  }
+  return " in " + text;
 }
 
 // The calls around it that were inlined: where each is, in the function that makes it.

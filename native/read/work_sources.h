@@ -83,6 +83,7 @@ class WorkSources {
   [[nodiscard]] std::vector<End> ends_of(End first);
   [[nodiscard]] WorkPath make(const Work& work);
   [[nodiscard]] WorkPath make_plainly(const Work& work);
+  [[nodiscard]] static std::string modules(std::span<const End> ends);
   [[nodiscard]] std::span<const std::uint64_t> sites(const End& end);
   [[nodiscard]] std::uint64_t place(const handles::Columns* columns, std::string name,
                                     std::uint32_t range);

@@ -28,7 +28,8 @@ def missing() -> str | None:
     try:
         import symbolic.debuginfo  # noqa: F401, PLC0415
     except (ImportError, OSError) as error:
-        text = f"lines and inlined functions need the package symbolic: {error}"
+        text = "lines and inlined functions need the package symbolic, "
+        text += f"pip install 'whence[symbols]': {error}"
         return " ".join(text.split())
     return None
 

@@ -206,6 +206,11 @@ class record:  # noqa: N801
         return self._options.memory
 
     @property
+    def memory_skip(self) -> tuple[str, ...]:
+        """The kinds of events of memory that are left out."""
+        return tuple(self._options.arguments["memory_skip"])
+
+    @property
     def path(self) -> str | None:
         """Where the recording is, or the last one was."""
         return None if self._session is None else self._session.path

@@ -11,6 +11,7 @@ from whence._symbolize import symbolize
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from whence._core import Stack
     from whence._frame import Frame
@@ -20,13 +21,22 @@ def frames(stack: Stack) -> tuple[Frame, ...]:
     return tuple(symbolize([stack])[0])
 
 
+class _Summary(traceback.StackSummary):
+    """Says no line where none is known, as of native code."""
+
+    def format_frame_summary(
+        self, frame_summary: traceback.FrameSummary, **how: Any
+    ) -> str:
+        if frame_summary.lineno is not None:
+            return super().format_frame_summary(frame_summary, **how)
+        return f'  File "{frame_summary.filename}", in {frame_summary.name}\n'
+
+
 def summary(stack: Stack) -> traceback.StackSummary:
     resolved = symbolize([stack])[0]
     for filename in {frame.filename for frame in resolved}:
         linecache.checkcache(filename)
-    return traceback.StackSummary.from_list(
-        [_frame_summary(frame) for frame in reversed(resolved)]
-    )
+    return _Summary(_frame_summary(frame) for frame in reversed(resolved))
 
 
 def _frame_summary(frame: Frame) -> traceback.FrameSummary:

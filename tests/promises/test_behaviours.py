@@ -392,6 +392,8 @@ def test_53_an_origin_travels_with_a_stack():
         lambda: whence.to_json(here()),
         lambda: whence.Stack(),
         lambda: whence._core.resolve(()),
+        lambda: whence.capture(native="no"),
+        lambda: whence.capture(native=2),
         lambda: whence._core.resolve(None),
         lambda: whence._core.to_json(None),
         lambda: whence._core.frames_to_json([[1]]),

@@ -92,10 +92,9 @@ class Sources:
             other = sites(end)
             while path != other[: len(path)]:
                 path.pop()
-        if len(ends) == 1:
-            where = hierarchy(ends[0])
-            label += f" in {where}" if where else ""
-        else:
+        where = hierarchy(ends)
+        label += f" in {where}" if where else ""
+        if len(ends) > 1:
             own = file_of(ends[0])
             label += ", from " + ", ".join(
                 place_text(e, own) for e in ends[:MOST_NAMED]
@@ -134,11 +133,20 @@ def sites(end: End) -> list[Place]:
     return path
 
 
-def hierarchy(end: End) -> str:
+def hierarchy(ends: list[End]) -> str:
+    """The modules around all of them; and for one alone, what it is there."""
+
     def short(number: int | None) -> str:
         return text(end.part, number).rpartition(".")[2]
 
+    end = ends[0]
     calls = calls_of(end)
+    for other in ends[1:]:
+        if other.part is not end.part:
+            return ""
+        others = calls_of(other)
+        same = [a is b for a, b in zip(calls, others, strict=False)]
+        calls = calls[: [*same, False].index(False)]
     levels = [
         f"{text(end.part, call.instance)}({short(call.type)})"
         f"::{text(end.part, call.function)}"
@@ -148,7 +156,8 @@ def hierarchy(end: End) -> str:
     if all(number is None for number in known):
         return ""
     top = f"top({short(end.part.top)})"
-    return ".".join([top, *levels, text(end.part, end.record.kind)])
+    own = [text(end.part, end.record.kind)] if len(ends) == 1 else []
+    return ".".join([top, *levels, *own])
 
 
 def file_of(end: End) -> str | None:

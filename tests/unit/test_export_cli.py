@@ -270,3 +270,13 @@ def test_help_lists_the_formats():
     text = " ".join(run("--help").stdout.split())
     for name in exported.FORMATS:
         assert f"{name} (" in text
+
+
+def test_to_standard_output(path, tmp_path):
+    out = tmp_path / "app.collapsed"
+    assert run(path, "-o", out).returncode == 0
+    done = run(path, "-o", "-", "--format", "collapsed")
+    assert (done.returncode, done.stdout, done.stderr) == (0, out.read_text(), "")
+    assert "does not say which format" in one_line_of(run(path, "-o", "-"))
+    line = one_line_of(run(path, "-o", "-", "--format", "parquet"))
+    assert line == "parquet is a directory: it cannot be written to stdout"

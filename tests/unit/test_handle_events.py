@@ -158,7 +158,8 @@ class TestAmongCalls:
         handles.install(table)
         with recorded(path, lambda: work(fused)) as recording:
             (found,) = [f for f in recording.functions if "jit" in f.name]
-        name = "kernel (jit), from mul at line 8, div at line 9"
+        name = "kernel (jit) in top(Model).layer(Layer)::forward"
+        name += ", from mul at line 8, div at line 9"
         assert found[:3] == (name, "layers.ex", 8)
 
     def test_calls_made_by_work_are_inside_it(self, path, model):

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import whence
+from harness import command
 from harness.walks import needs_stacks
 from whence.cli import _branches, _tasks, main
 from whence.cli._terminal import duration, several
@@ -173,7 +174,15 @@ def test_doctor(capsys, tmp_path, monkeypatch):
     assert code in (0, 1)
     for word in ("cpython", "frames: ", "clock: ", "disk: ", "packing: ", "extras: "):
         assert word in out
+    assert "allocators: nobody in front of them" in out
+    assert re.search(r"native frames: \d+ found here, with names of ", out)
     assert code == (1 if "!!" in out else 0)
+
+
+def test_doctor_says_who_else_is_there():
+    env = {**os.environ, "PYTHONTRACEMALLOC": "1", "PYTHONMALLOC": "debug"}
+    said = command.run("doctor", env=env).stdout
+    assert "allocators: tracemalloc, debug hooks of Python in front of them" in said
 
 
 @pytest.mark.parametrize(

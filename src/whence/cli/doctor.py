@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tracemalloc
 
 import whence
 from whence import _core
@@ -34,7 +35,8 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(_given: argparse.Namespace) -> int:
     """Look at everything, and say it."""
-    findings = [*_interpreter(), *_frames(), *_clock(), *_tools(), *_disk(), *_extras()]
+    findings = [*_interpreter(), *_frames(), *_clock(), *_tools(), *_allocators()]
+    findings += [*_native(), *_disk(), *_extras()]
     for good, text in findings:
         say(f"{'ok' if good else '!!'}  {text}", "" if good else "yellow")
     return FINE if all(good for good, _ in findings) else TROUBLE
@@ -83,7 +85,38 @@ def _tools() -> list[tuple[bool, str]]:
         function = get()
         if function is not None:
             found.append((True, f"{name} function: {function!r} stays where it is"))
+    if _core.calls_have_company():
+        text = "another tool evaluates frames (PEP 523): it is called by whence's own"
+        found.append((True, text))
     return found
+
+
+def _allocators() -> list[tuple[bool, str]]:
+    """Who else is in front of the allocators?"""
+    found = ["tracemalloc"] if tracemalloc.is_tracing() else []
+    if "debug" in os.environ.get("PYTHONMALLOC", "") or sys.flags.dev_mode:
+        found.append("debug hooks of Python")
+    if preloaded := os.environ.get("LD_PRELOAD"):
+        found.append(f"LD_PRELOAD={preloaded}")
+    return [(True, f"allocators: {', '.join(found) or 'nobody'} in front of them")]
+
+
+def _native() -> list[tuple[bool, str]]:
+    """Are native frames found, and does the interpreter have names for them?"""
+    frames = [f for f in whence.capture(native=True).frames if f.kind == "native"]
+    files = {frame.filename for frame in frames}
+    if not frames:
+        return [(False, "native frames: none are found on this machine")]
+    whole = [path for path in files if _has_symbols(path)]
+    names = "all functions" if len(whole) == len(files) else "exported functions"
+    return [(True, f"native frames: {len(frames)} found here, with names of {names}")]
+
+
+def _has_symbols(path: str) -> bool:
+    try:
+        return _core.ElfFile(path).has_symbols
+    except (OSError, ValueError):
+        return False
 
 
 def _disk() -> list[tuple[bool, str]]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 from whence import _recording, _units, export
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 CANNOT = 2
 _MOST_LISTED = 10
+_STDOUT = "-"
 
 
 def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +39,11 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="the recording")
     parser.add_argument(
-        "-o", "--output", metavar="OUT", required=True, help="the file to write"
+        "-o",
+        "--output",
+        metavar="OUT",
+        required=True,
+        help="the file to write, or - for standard output, with --format",
     )
     parser.add_argument(
         "-f", "--force", action="store_true", help="replace OUT if it exists"
@@ -89,19 +97,10 @@ def run(given: argparse.Namespace) -> int:
     """Write the file; say what it is and how to open it."""
     try:
         chosen = export.choose(given.output, given.format)
-        with _recording.open(given.file) as recording, _warnings.told():
-            for each in _recording.unreadable(recording):
-                complain(f"whence: left out: {each}")
-            part = _part(recording, given)
-            with working(f"exporting {given.file}"):
-                metric = export.export(
-                    *(part, given.output, chosen.name),
-                    force=given.force,
-                    metric=given.metric,
-                    limit=_number(given.limit),
-                )
-            if given.timeout is None:
-                _warnings.complain_of_losses(given.file, part)
+        if given.output == _STDOUT:
+            _to_stdout(given, chosen)
+            return 0
+        metric = _export(given, chosen, given.output)
     except export.ExportError as error:
         complain(f"whence: {error}")
         return CANNOT
@@ -109,6 +108,36 @@ def run(given: argparse.Namespace) -> int:
     unit = chosen.unit(metric)
     say(chosen.opening.format(shlex.quote(given.output), unit=unit))
     return 0
+
+
+def _export(given: argparse.Namespace, chosen: export.Format, out: str) -> str | None:
+    with _recording.open(given.file) as recording, _warnings.told():
+        for each in _recording.unreadable(recording):
+            complain(f"whence: left out: {each}")
+        part = _part(recording, given)
+        with working(f"exporting {given.file}"):
+            metric = export.export(
+                *(part, out, chosen.name),
+                force=given.force,
+                metric=given.metric,
+                limit=_number(given.limit),
+            )
+        if given.timeout is None:
+            _warnings.complain_of_losses(given.file, part)
+    return metric
+
+
+def _to_stdout(given: argparse.Namespace, chosen: export.Format) -> None:
+    """Write a file beside nothing, and hand it on once it is complete."""
+    if chosen.suffix is not None:
+        message = f"{chosen.name} is a directory: it cannot be written to stdout"
+        raise export.ExportError(message)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "export")
+        _export(given, chosen, str(out))
+        with out.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def _part(recording: Recording, given: argparse.Namespace) -> Recording:

@@ -57,6 +57,9 @@ def run(given: argparse.Namespace) -> int:
         debug_dirs=given.debug_dir,
         overwrite=given.output is None or given.force,
     )
+    if not done.total:
+        say(f"{out}: there are no native frames in it")
+        return 0
     say(f"{out}: {done.named:,} of {done.total:,} places in native code have names")
     if done.reason is not None:
         say(f"no files and lines: {done.reason}")

@@ -8,6 +8,8 @@ often it was called, or bytes of memory, where the line is the one that ran; lin
 
 from __future__ import annotations
 
+from os.path import basename
+
 from whence.export._memory import MemoryPaths
 from whence.export._metrics import resolve
 from whence.export._names import labels_of_paths
@@ -46,5 +48,7 @@ def write(recording: Recording, file: BinaryIO, metric: str | None = None) -> st
 def _name(recording: Recording, label: Label) -> str:
     name = label.name
     if label.filename is not None:
-        name += f" ({recording.shorten(label.filename)}:{label.line})"
+        place = recording.shorten(label.filename)
+        # Of native code mostly the library is known, and no more.
+        name += f" ({place}:{label.line})" if label.line else f" ({basename(place)})"
     return name.replace(";", ":")
