@@ -16,6 +16,7 @@
 #include "read/calls.h"
 #include "read/largest_blocks.h"
 #include "read/lines.h"
+#include "read/live_segments.h"
 #include "read/memory_failures.h"
 #include "read/memory_groups.h"
 #include "read/memory_history.h"
@@ -151,15 +152,17 @@ void read_memory(const read::Source& source, const read::Timeline& timeline, rea
   read::LargestBlocks largest(source, timeline, slice, Which::in_use, 3);
   read::LargestBlocks begun(source, timeline, slice, Which::taken, 0);
   read::NewestEvents newest(source, timeline, slice, 3);
+  read::LiveSegments segments(source, timeline, slice, 3);
   read::TakenGroups taken(source, timeline, slice);
   for (read::MemoryQuery* query :
-       std::initializer_list<read::MemoryQuery*>{&largest, &begun, &newest, &taken}) {
+       std::initializer_list<read::MemoryQuery*>{&largest, &begun, &newest, &segments, &taken}) {
     answer(*query);
   }
   std::uint64_t in_use = largest.bytes_left_out();
   for (const read::BlockRow& block : largest.blocks()) in_use += block.size;
   expect(in_use == bytes_of(last.groups()));
   expect(largest.blocks().size() <= 3 && newest.events().size() <= 3);
+  expect(segments.segments().size() <= 3);
   expect(begun.bytes_left_out() == bytes_of(taken.groups()));
 }
 

@@ -4,6 +4,7 @@
 #include "module/memory_answers.h"
 #include "module/reader_tables.h"
 #include "read/largest_blocks.h"
+#include "read/live_segments.h"
 #include "read/memory_taken.h"
 #include "read/newest_events.h"
 
@@ -70,7 +71,11 @@ PyObject* reader_memory_largest(PyObject* object, PyObject* args) try {
   return PyErr_NoMemory();
 }
 
-PyObject* reader_memory_newest(PyObject* object, PyObject* args) try {
+namespace {
+
+// A query of the events or segments of a slice, as many as there may be.
+template <class Query, class Answer>
+PyObject* ask_for_most(PyObject* object, PyObject* args, Answer&& answer) try {
   Reading* reading = reading_of(object);
   PyObject* bounds;
   Py_ssize_t most;
@@ -79,13 +84,25 @@ PyObject* reader_memory_newest(PyObject* object, PyObject* args) try {
       !read_slice(bounds, slice)) {
     return nullptr;
   }
-  read::NewestEvents newest(reading->source, reading->timeline, slice,
-                            most > 0 ? static_cast<std::size_t>(most) : 0);
-  if (!run(object, newest)) return nullptr;
-  Ref<> answer(Py_BuildValue("NK", bytes_of(newest.events()), Number{newest.left_out()}));
-  return result(std::move(answer), newest.replay());
+  Query query(reading->source, reading->timeline, slice,
+              most > 0 ? static_cast<std::size_t>(most) : 0);
+  if (!run(object, query)) return nullptr;
+  return result(Ref<>(answer(query)), query.replay());
 } catch (const std::bad_alloc&) {
   return PyErr_NoMemory();
+}
+
+}  // namespace
+
+PyObject* reader_memory_newest(PyObject* object, PyObject* args) {
+  return ask_for_most<read::NewestEvents>(object, args, [](const read::NewestEvents& newest) {
+    return Py_BuildValue("NK", bytes_of(newest.events()), Number{newest.left_out()});
+  });
+}
+
+PyObject* reader_memory_segments(PyObject* object, PyObject* args) {
+  return ask_for_most<read::LiveSegments>(
+      object, args, [](const read::LiveSegments& live) { return bytes_of(live.segments()); });
 }
 
 }  // namespace whence::module

@@ -66,5 +66,6 @@ extern PyMethodDef arrow_functions[];
 [[nodiscard]] PyObject* reader_memory_taken(PyObject* reader, PyObject* args);
 [[nodiscard]] PyObject* reader_memory_largest(PyObject* reader, PyObject* args);
 [[nodiscard]] PyObject* reader_memory_newest(PyObject* reader, PyObject* args);
+[[nodiscard]] PyObject* reader_memory_segments(PyObject* reader, PyObject* args);
 
 }  // namespace whence::module

@@ -355,6 +355,8 @@ PyMethodDef methods[] = {
      "memory_largest($self, bounds, in_use, most, /)\n--\n\n"},
     {"memory_newest", one_at_a_time<reader_memory_newest>, METH_VARARGS,
      "memory_newest($self, bounds, most, /)\n--\n\n"},
+    {"memory_segments", one_at_a_time<reader_memory_segments>, METH_VARARGS,
+     "memory_segments($self, bounds, most, /)\n--\n\n"},
     {"place", one_at_a_time<reader_place>, METH_VARARGS, "place($self, code, offset, /)\n--\n\n"},
     {"sources", one_at_a_time<reader_sources>, METH_VARARGS,
      "sources($self, code, line, /)\n--\n\n"},

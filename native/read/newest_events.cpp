@@ -9,8 +9,6 @@ namespace {
 using Action = MemoryEvent::Action;
 using What = Change::What;
 
-constexpr auto kTaken = static_cast<std::uint64_t>(Action::taken);
-constexpr auto kFreed = static_cast<std::uint64_t>(Action::freed);
 constexpr auto kOutOfMemory = static_cast<std::uint64_t>(Action::out_of_memory);
 
 }  // namespace
@@ -29,13 +27,16 @@ bool NewestEvents::take(const Change& change) {
   if (event.action == Action::out_of_memory && slice().has_thread(event.thread)) {
     add({kOutOfMemory, event.time, event.thread, event.domain, 0, event.size, event.stack});
   }
-  if (!change.of_block() || !is_wanted(change.block)) return true;
+  if (change.what == What::nothing || !is_wanted(change.block)) return true;
   const Origin& origin = replay().origins()[change.block.origin];
   const bool ends = change.what == What::ended;
   // Who took a block is known by its origin; who gave it back is told by the event, if it is one.
-  const bool freed = event.action == Action::freed;
-  add({ends ? kFreed : kTaken, event.time, ends ? event.thread : origin.thread, origin.domain,
-       change.block.address, change.block.size,
+  const bool freed = event.action == Action::freed || event.action == Action::segment_freed;
+  const auto action = static_cast<std::uint64_t>(
+      change.of_segment ? (ends ? Action::segment_freed : Action::segment_taken)
+                        : (ends ? Action::freed : Action::taken));
+  add({action, event.time, ends ? event.thread : origin.thread, origin.domain, change.block.address,
+       change.block.size,
        !ends   ? origin.stack
        : freed ? event.stack
                : 0});

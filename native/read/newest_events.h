@@ -19,7 +19,7 @@ namespace whence::read {
 
 // Numbers of 64 bits, without gaps: it is handed to Python as it is.
 struct EventRow {
-  std::uint64_t action;  // of MemoryEvent: taken, freed or out_of_memory
+  std::uint64_t action;  // of MemoryEvent: taken or freed, also of segments; or out_of_memory
   std::int64_t time;
   std::uint64_t thread, domain, address, size, stack;
 };

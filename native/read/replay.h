@@ -68,6 +68,11 @@ class Replay {
     own_.for_each(take);
     pooled_.for_each(take);
   }
+  // Segments that pools hold, in no order.
+  template <class Take>
+  void for_each_segment(Take&& take) const {
+    segments_.for_each(take);
+  }
   [[nodiscard]] const Origins& origins() const noexcept { return origins_; }
   [[nodiscard]] const MemoryCounts& counts() const noexcept { return counts_; }
   // Is there room for what a query keeps of the file?

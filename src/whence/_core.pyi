@@ -426,11 +426,15 @@ class Reader:
     def memory_largest(
         self, bounds: tuple[Any, ...], in_use: bool, most: int, /
     ) -> tuple[tuple[bytes, int, int], tuple[int, ...], int | None]: ...
-    # The last events, and how many were before. Seven numbers of 64 bits: action (0 taken, 2 freed, 4 out of memory), time,
-    # which is signed, thread, domain, address, size, stack.
+    # The last events, and how many were before. Seven numbers of 64 bits: action (0 taken, 2 freed, 4 a segment taken,
+    # 5 freed, 7 out of memory), time, which is signed, thread, domain, address, size, stack.
     def memory_newest(
         self, bounds: tuple[Any, ...], most: int, /
     ) -> tuple[tuple[bytes, int], tuple[int, ...], int | None]: ...
+    # The largest segments that pools hold at the end, by pool and address, as blocks.
+    def memory_segments(
+        self, bounds: tuple[Any, ...], most: int, /
+    ) -> tuple[bytes, tuple[int, ...], int | None]: ...
     # chunks, chunks_damaged, records, unknown, produced, recorded, dropped, names, names_left_out, problems, more_problems
     def totals(self) -> dict[str, Any]: ...
     # Write a copy to an empty file, closed if close is true or it was, packed with pack(payload) unless that is None. Chunks of events that ended more

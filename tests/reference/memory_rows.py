@@ -84,6 +84,18 @@ def _row(block: Block, end: int | None, left: int) -> Row:
     return Row(b.time, end, b.address, size, str(b.domain), b.stack, b.thread)
 
 
+def segments(memory: Memory, slice_: Slice = ALL) -> list[Row]:
+    """Return the segments that pools hold at the end."""
+    live: dict[int, Row] = {}
+    for change in memory.until(slice_[1]):
+        if change.block is None or not change.of_segment:
+            continue
+        live.pop(id(change.block), None)
+        if change.what == "taken" and wanted(change.block, slice_):
+            live[id(change.block)] = _row(change.block, None, 0)
+    return sorted(live.values(), key=repr)
+
+
 def events(memory: Memory, slice_: Slice = ALL) -> Iterator[EventRow]:
     """Give what happened such that it fits together: taken, freed, taken again."""
     for change in memory.until(slice_[1]):
@@ -94,12 +106,13 @@ def events(memory: Memory, slice_: Slice = ALL) -> Iterator[EventRow]:
             if slice_[2] is None or event.thread in slice_[2]:
                 values = event.time, event.thread, "?", 0, event.size, event.stack
                 yield EventRow("out_of_memory", *values)
-        elif block is not None and not change.of_segment and wanted(block, slice_):
+        elif block is not None and wanted(block, slice_):
             b, ended = block.taken, change.what == "ended"
             thread = event.thread if ended else b.thread
-            stack = event.stack if event.action == "freed" else 0
+            stack = event.stack if event.action in ("freed", "segment_freed") else 0
+            what = "segment_" if change.of_segment else ""
             yield EventRow(
-                "freed" if ended else "taken",
+                what + ("freed" if ended else "taken"),
                 *(event.time, thread, str(b.domain), b.address, b.size),
                 stack if ended else b.stack,
             )

@@ -74,6 +74,29 @@ def test_a_pool_is_a_device_of_its_own(snapshot):
     assert [segment["device"] for segment in made["segments"]] == [0, 1]
 
 
+def test_what_a_pool_holds_is_a_segment(snapshot):
+    segment = Raw(0xA6, [10, 7, BASE, 1000, 0])
+    other = Raw(0xA6, [11, 7, BASE + 5000, 500, 0])
+    made = snapshot(
+        *(segment, other, Raw(0xA2, [20, 7, BASE + 100, 300, 0])),
+        *(Raw(0xA2, [30, 7, BASE + 600, 400, 0]), Raw(0xA2, [40, 7, 50, 9, 0])),
+        Raw(0x86, [50, 7, BASE + 5000, 0]),
+    )
+    active = "active_allocated"
+    assert list(map(shape, made["segments"])) == [
+        (50, 1, 0, [(active, 9)]),  # in none of them
+        (
+            *(BASE, 1, 0),
+            [("inactive", 100), (active, 300), ("inactive", 200), (active, 400)],
+        ),
+    ]
+    assert [s["total_size"] for s in made["segments"]] == [9, 1000]
+    assert [s["active_size"] for s in made["segments"]] == [9, 700]
+    told = [(e["action"], e["size"]) for e in made["device_traces"][1]]
+    assert told[:2] == [("segment_alloc", 1000), ("segment_alloc", 500)]
+    assert told[-1] == ("segment_free", 500)
+
+
 def test_what_happened(snapshot):
     made = snapshot(
         free(5, BASE + 999),  # of a block from before: nothing is known of it

@@ -297,6 +297,15 @@ def check_rows(recording, truth, slice_, rng):
     assert sorted(kept, reverse=True) == in_use[:most]
     assert (left_out, lost) == (len(in_use[most:]), sum(in_use[most:]))
 
+    held = memory_rows.segments(truth, slice_)
+    found = rows_of(reader.memory_segments(bounds, 10**6)[0], "=qqQQQQQ")
+    expected = [row._replace(end=2**63 - 1) for row in held]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    most = rng.randint(0, 9)
+    found = rows_of(reader.memory_segments(bounds, most)[0], "=qqQQQQQ")
+    sizes = sorted((row.size for row in held), reverse=True)
+    assert sorted((row[3] for row in found), reverse=True) == sizes[:most]
+
     events = list(memory_rows.events(truth, slice_))
     for most in (rng.randint(0, 9), 10**6):
         found, left_out = reader.memory_newest(bounds, most)[0]
@@ -307,6 +316,7 @@ def check_rows(recording, truth, slice_, rng):
 
 
 ACTION_OF_ROW = {0: "taken", 2: "freed", 7: "out_of_memory"}
+ACTION_OF_ROW |= {4: "segment_taken", 5: "segment_freed"}
 
 
 def event_rows(data):

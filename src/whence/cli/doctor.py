@@ -92,7 +92,7 @@ def _tools() -> list[tuple[bool, str]]:
 
 
 def _allocators() -> list[tuple[bool, str]]:
-    """Who else is in front of the allocators?"""
+    """Say who else is in front of the allocators."""
     found = ["tracemalloc"] if tracemalloc.is_tracing() else []
     if "debug" in os.environ.get("PYTHONMALLOC", "") or sys.flags.dev_mode:
         found.append("debug hooks of Python")
@@ -102,7 +102,7 @@ def _allocators() -> list[tuple[bool, str]]:
 
 
 def _native() -> list[tuple[bool, str]]:
-    """Are native frames found, and does the interpreter have names for them?"""
+    """Say whether native frames are found, and which names they have."""
     frames = [f for f in whence.capture(native=True).frames if f.kind == "native"]
     files = {frame.filename for frame in frames}
     if not frames:

@@ -8,7 +8,7 @@ often it was called, or bytes of memory, where the line is the one that ran; lin
 
 from __future__ import annotations
 
-from os.path import basename
+import os
 
 from whence.export._memory import MemoryPaths
 from whence.export._metrics import resolve
@@ -50,5 +50,6 @@ def _name(recording: Recording, label: Label) -> str:
     if label.filename is not None:
         place = recording.shorten(label.filename)
         # Of native code mostly the library is known, and no more.
-        name += f" ({place}:{label.line})" if label.line else f" ({basename(place)})"
+        known = f"{place}:{label.line}" if label.line else os.path.basename(place)  # noqa: PTH119
+        name += f" ({known})"
     return name.replace(";", ":")

@@ -1,7 +1,8 @@
 """PyTorch's memory snapshots, as JSON: what is in use, and how it came to that.
 
-``segments`` are stretches of addresses with the blocks in them, ``device_traces`` what
-happened, one list for each device. A device is what has addresses of its own: the
+``segments`` are stretches of addresses with the blocks in them: those that a pool has
+told of, or else blocks that lie side by side. ``device_traces`` are what happened, one
+list for each device. A device is what has addresses of its own: the
 process is 0, and each pool one more. The allocator that handed out a block is its
 stream: 0 raw, 1 mem, 2 obj, 3 malloc, 4 mmap.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
+from bisect import bisect_right
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -35,7 +37,12 @@ _LARGE = 1 << 20  # PyTorch's own bound between its pools
 _BLOCK = struct.Struct("=qqQQQQQ")
 _EVENT = struct.Struct("=QqQQQQQ")
 # By the actions of the native reader. Nothing waits between asking and freeing here.
-_NAMES = {0: ("alloc",), 2: ("free_requested", "free_completed")}
+_NAMES = {
+    0: ("alloc",),
+    2: ("free_requested", "free_completed"),
+    4: ("segment_alloc",),
+    5: ("segment_free",),
+}
 _MOST_KEPT = 4_096  # texts of stacks
 
 
@@ -45,6 +52,10 @@ class _Block(NamedTuple):
     size: int
     domain: int
     stack: int
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size
 
 
 def write(recording: Recording, file: BinaryIO, limit: int) -> None:
@@ -60,6 +71,7 @@ class _Snapshot:
         blocks, counts, until = part.reader.memory_largest(bounds, True, limit)  # noqa: FBT003
         warn_of_gaps(recording, MemoryCounts(*counts))
         self._blocks, self._blocks_left_out, self._bytes_left_out = blocks
+        self._held, _, _ = part.reader.memory_segments(bounds, limit)
         events, _, _ = part.reader.memory_newest(bounds, limit)
         self._events, self._events_left_out = events
         if until is not None:
@@ -106,58 +118,64 @@ class _Snapshot:
             separator = ",\n"
 
     def _segments(self) -> Iterator[str]:
-        """Yield runs of blocks of one allocator that lie side by side."""
+        """Yield what is held with its blocks, and runs of others, side by side."""
+        blocks, held = self._sorted(self._blocks), self._sorted(self._held)
+        inside: list[list[_Block]] = [[] for _ in held]
+        places = [(segment.device, segment.address) for segment in held]
         run: list[_Block] = []
-        for block in self._sorted():
+        for block in blocks:
+            place = bisect_right(places, (block.device, block.address)) - 1
+            if place >= 0 and _is_in(block, held[place]):
+                inside[place].append(block)
+                continue
             if run and not _is_next(run[-1], block):
-                yield self._segment(run)
+                yield self._segment(_spanning(run), run)
                 run = []
             run.append(block)
         if run:
-            yield self._segment(run)
+            yield self._segment(_spanning(run), run)
+        for segment, own in zip(held, inside, strict=True):
+            yield self._segment(segment, own)
 
-    def _sorted(self) -> list[_Block]:
+    def _sorted(self, rows: bytes) -> list[_Block]:
         return sorted(
             _Block(self._device(domain), address, size, domain, stack)
-            for _, _, address, size, domain, stack, _ in _BLOCK.iter_unpack(
-                self._blocks
-            )
+            for _, _, address, size, domain, stack, _ in _BLOCK.iter_unpack(rows)
         )
 
-    def _segment(self, run: list[_Block]) -> str:
-        first, last = run[0], run[-1]
+    def _segment(self, segment: _Block, run: list[_Block]) -> str:
         used = sum(block.size for block in run)
-        total = last.address + last.size - first.address
+        total = segment.size
         about = {
-            "device": first.device,
-            "address": first.address,
+            "device": segment.device,
+            "address": segment.address,
             "total_size": total,
             "allocated_size": used,
             "active_size": used,
             "requested_size": used,
-            "stream": _stream(first.domain),
+            "stream": _stream(segment.domain),
             "segment_type": "large" if total > _LARGE else "small",
             "segment_pool_id": [0, 0],
             "is_expandable": False,
-            "frames": [],
         }
-        blocks = ",".join(self._listed(run))
-        return f'{_json(about)[:-1]},"blocks":[{blocks}]}}'
+        blocks = ",".join(self._listed(segment, run))
+        frames = self._frames_of(segment.stack)
+        return f'{_json(about)[:-1]},"frames":{frames},"blocks":[{blocks}]}}'
 
-    def _listed(self, run: list[_Block]) -> Iterator[str]:
+    def _listed(self, segment: _Block, run: list[_Block]) -> Iterator[str]:
         """Yield the blocks, and what lies between them."""
-        at = run[0].address
+        at = segment.address
         for block in run:
             if block.address > at:
-                gap = {"address": at, "size": block.address - at}
-                gap["requested_size"] = 0
-                yield f'{_json(gap)[:-1]},"state":"inactive","frames":[]}}'
-            at = block.address + block.size
+                yield _gap(at, block.address)
+            at = max(at, block.end)
             shown = {"address": block.address, "size": block.size}
             shown["requested_size"] = block.size
             frames = self._frames_of(block.stack)
             state = "active_allocated"
             yield f'{_json(shown)[:-1]},"state":"{state}","frames":{frames}}}'
+        if at < segment.end:
+            yield _gap(at, segment.end)
 
     def _entries(self, device: int) -> Iterator[str]:
         for event in _EVENT.iter_unpack(self._events):
@@ -193,9 +211,25 @@ class _Snapshot:
         return self._frames[number]
 
 
+def _spanning(run: list[_Block]) -> _Block:
+    """Return what there is from the first block to the last, which nobody has told."""
+    first, end = run[0], max(block.end for block in run)
+    return first._replace(size=end - first.address, stack=0)
+
+
+def _is_in(block: _Block, segment: _Block) -> bool:
+    same = (block.device, block.domain) == (segment.device, segment.domain)
+    return same and segment.address <= block.address and block.end <= segment.end
+
+
+def _gap(start: int, end: int) -> str:
+    gap = {"address": start, "size": end - start, "requested_size": 0}
+    return f'{_json(gap)[:-1]},"state":"inactive","frames":[]}}'
+
+
 def _is_next(before: _Block, block: _Block) -> bool:
     same = (before.device, before.domain) == (block.device, block.domain)
-    gap = block.address - (before.address + before.size)
+    gap = block.address - before.end
     return same and 0 <= gap <= _PAGE
 
 
