@@ -1,4 +1,5 @@
 // test_format.cpp: numbers, checksums, headers and every kind of record, there and back.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -82,6 +83,23 @@ TEST(checksums_are_crc_32c) {
   for (std::size_t cut = 0; cut <= 32; ++cut) {
     const std::uint32_t first = base::checksum(rising.data(), cut);
     CHECK(base::checksum(rising.data() + cut, 32 - cut, first) == 0x46DD794E);
+  }
+}
+
+// Long runs are taken in lanes; pieces of 100 bytes never are.
+TEST(checksums_of_long_runs_are_those_of_their_pieces) {
+  std::vector<std::uint8_t> bytes(20'000);
+  std::uint32_t random = 1;
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>((random *= 69069) >> 24);
+  for (std::size_t size = 0; size <= bytes.size(); size += 1 + size / 7) {
+    for (std::size_t begin : {0, 1, 7}) {
+      const std::size_t end = std::min(begin + size, bytes.size());
+      std::uint32_t pieces = 0;
+      for (std::size_t at = begin; at < end; at += 100) {
+        pieces = base::checksum(&bytes[at], std::min<std::size_t>(100, end - at), pieces);
+      }
+      CHECK(base::checksum(&bytes[begin], end - begin) == pieces);
+    }
   }
 }
 
