@@ -72,8 +72,9 @@ namespace detail {
 
 MemoryOptions memory_options;
 
-void keep_block(std::uint32_t recording, Domain domain, std::uint64_t address, std::uint64_t size,
-                stacks::StackId stack) noexcept {
+// Instead of an event, where only what is in use counts.
+static void keep_block(std::uint32_t recording, Domain domain, std::uint64_t address,
+                       std::uint64_t size, stacks::StackId stack) noexcept {
   if (store::store().in_wiped_child()) return;
   const store::Cursor* cursor = store::detail::this_cursor;
   const bool known = cursor != nullptr && cursor->generation == recording;
@@ -90,10 +91,33 @@ void keep_block(std::uint32_t recording, Domain domain, std::uint64_t address, s
     sample_resident(recording, block.time);
 }
 
-void forget_block(std::uint64_t address) noexcept {
+static void forget_block(std::uint64_t address) noexcept {
   last_given = {};
   if (store::store().in_wiped_child()) return;
   last_given = blocks_in_use().take(address).value_or(BlockInUse{});
+}
+
+bool taken_otherwise(std::uint32_t recording, Domain domain, std::uint32_t event,
+                     std::uint64_t address, std::uint64_t size, cpython::Asker asker,
+                     const void* frame) noexcept {
+  if (!wanted(event)) return true;
+  if (detail_now() != Detail::state) return false;
+  keep_block(recording, domain, address, size, memory_stack(recording, asker, frame));
+  return true;
+}
+
+bool given_otherwise(std::uint32_t recording, std::uint64_t address, const void* frame) noexcept {
+  if (!wanted(kGiven)) return true;
+  const Detail detail = detail_now();
+  if (detail == Detail::alloc) return false;
+  if (detail == Detail::state) {
+    forget_block(address);
+  } else {
+    const cpython::Asker asker = cpython::asker();
+    const stacks::StackId stack = memory_stack(recording, asker, frame);
+    tell_block<format::FreedAt>(recording, asker.attached, address, std::uint64_t{stack});
+  }
+  return true;
 }
 
 // A thread that Python does not know has native frames.

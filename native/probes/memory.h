@@ -44,10 +44,13 @@ enum MemoryEvent : std::uint32_t {
   kOutOfMemory = 8,
   kSegments = 16,  // of pools
 };
+inline constexpr std::uint32_t kAllEvents = 31;
 
 struct MemoryOptions {
   std::atomic<std::uint32_t> recording = 0;  // the store's generation; 0: nothing is recorded
-  std::atomic<std::uint32_t> events = 0;     // bits of MemoryEvent
+  // All events, with stacks of what is taken: then the next two need not be asked.
+  std::atomic<bool> usual = false;
+  std::atomic<std::uint32_t> events = 0;  // bits of MemoryEvent
   std::atomic<Detail> detail = Detail::alloc;
   std::atomic<bool> native = false;       // stacks with native frames
   std::atomic<std::uint64_t> coarse = 0;  // ticks in which a time is not told anew
@@ -63,10 +66,16 @@ extern MemoryOptions memory_options;
 // is the native frame of the function that asks.
 [[nodiscard]] stacks::StackId memory_stack(std::uint32_t recording, cpython::Asker asker,
                                            const void* frame) noexcept;
-// Instead of events, where only what is in use counts.
-void keep_block(std::uint32_t recording, Domain domain, std::uint64_t address, std::uint64_t size,
-                stacks::StackId stack) noexcept;
-void forget_block(std::uint64_t address) noexcept;
+// False: it is to be told as usual.
+[[nodiscard, gnu::cold]] bool taken_otherwise(std::uint32_t recording, Domain domain,
+                                              std::uint32_t event, std::uint64_t address,
+                                              std::uint64_t size, cpython::Asker asker,
+                                              const void* frame) noexcept;
+[[nodiscard, gnu::cold]] bool given_otherwise(std::uint32_t recording, std::uint64_t address,
+                                              const void* frame) noexcept;
+[[nodiscard, gnu::always_inline]] inline bool is_usual() noexcept {
+  return memory_options.usual.load(std::memory_order_relaxed);
+}
 
 [[nodiscard, gnu::always_inline]] inline Detail detail_now() noexcept {
   return memory_options.detail.load(std::memory_order_relaxed);
@@ -148,29 +157,20 @@ template <class R>
   const std::uint32_t recording = detail::memory_options.recording.load(std::memory_order_relaxed);
   if (block == nullptr) [[unlikely]]
     return detail::no_memory(recording, domain, size, asker, __builtin_frame_address(0));
-  if (!detail::wanted(event)) return;
-  const stacks::StackId stack = detail::memory_stack(recording, asker, __builtin_frame_address(0));
-  if (detail::detail_now() == Detail::state) [[unlikely]] {
-    const auto address = reinterpret_cast<std::uintptr_t>(block);
-    return detail::keep_block(recording, domain, address, size, stack);
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const void* frame = __builtin_frame_address(0);
+  if (!detail::is_usual()) [[unlikely]] {
+    if (detail::taken_otherwise(recording, domain, event, address, size, asker, frame)) return;
   }
-  detail::tell_block<R>(recording, asker.attached, reinterpret_cast<std::uintptr_t>(block), size,
-                        std::uint64_t{stack});
+  const stacks::StackId stack = detail::memory_stack(recording, asker, frame);
+  detail::tell_block<R>(recording, asker.attached, address, size, std::uint64_t{stack});
 }
 
 [[gnu::always_inline]] inline void block_given(const void* block) noexcept {
-  if (!detail::wanted(kGiven)) return;
   const std::uint32_t recording = detail::memory_options.recording.load(std::memory_order_relaxed);
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  const Detail wanted = detail::detail_now();
-  if (wanted == Detail::state) [[unlikely]]
-    return detail::forget_block(address);
-  if (wanted == Detail::full) {
-    const cpython::Asker asker = cpython::asker();
-    const stacks::StackId stack =
-        detail::memory_stack(recording, asker, __builtin_frame_address(0));
-    return detail::tell_block<format::FreedAt>(recording, asker.attached, address,
-                                               std::uint64_t{stack});
+  if (!detail::is_usual()) [[unlikely]] {
+    if (detail::given_otherwise(recording, address, __builtin_frame_address(0))) return;
   }
   const bool attached = cpython::attached_state_quickly() != nullptr;
   detail::tell_block<format::Freed>(recording, attached, address);

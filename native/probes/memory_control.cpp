@@ -60,8 +60,10 @@ const char* turn_on() {
   MemoryOptions& options = detail::memory_options;
   if (is_on() && !Source::all_reached()) missing = kHookReplaced;
   Source::install();
+  options.usual = false;
   options.detail = now.detail;
   options.events = now.events;
+  options.usual = now.detail == Detail::alloc && now.events == kAllEvents;
   options.native = now.native;
   options.coarse = base::ticks_in(kCoarse);
   store::write_fact<format::MemoryOn>(now.all ? kAllDomains : kPythonDomains,
