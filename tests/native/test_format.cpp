@@ -92,7 +92,7 @@ TEST(checksums_of_long_runs_are_those_of_their_pieces) {
   std::uint32_t random = 1;
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>((random *= 69069) >> 24);
   for (std::size_t size = 0; size <= bytes.size(); size += 1 + size / 7) {
-    for (std::size_t begin : {0, 1, 7}) {
+    for (const std::size_t begin : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
       const std::size_t end = std::min(begin + size, bytes.size());
       std::uint32_t pieces = 0;
       for (std::size_t at = begin; at < end; at += 100) {
