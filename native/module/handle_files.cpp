@@ -1,6 +1,7 @@
 // handle_files.cpp: tables of handles to bytes and back.
 //
 // Threads: holders of the GIL. Allocates: the bytes, the columns. Fails by: Python's error.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -26,12 +27,12 @@ PyObject* too_much(const std::length_error& error) noexcept {
   return nullptr;
 }
 
-// False with an error set.
-bool collect(const SnapshotObject& snapshot, PyObject* top, Columns& columns) {
+// The rows from `first` on. False with an error set.
+bool collect(const SnapshotObject& snapshot, std::size_t first, PyObject* top, Columns& columns) {
   Collector collector;
-  collector.reserve(snapshot.count);
+  collector.reserve(snapshot.count - std::min(first, snapshot.count));
   if (!collector.top(top)) return false;
-  for (std::size_t at = 0; at < snapshot.count; ++at) {
+  for (std::size_t at = first; at < snapshot.count; ++at) {
     if (!collector.add(snapshot.recorder->rows[at])) return false;
   }
   columns = collector.finish();
@@ -43,10 +44,12 @@ class Parts {
  public:
   explicit Parts(const HandleTypes& types) noexcept : types_(types) {}
 
-  // (snapshot or columns, namespace, top); false with an error set.
+  // (snapshot or columns, namespace, top), and which row of a snapshot is the first; false with an
+  // error set.
   bool add(PyObject* given) {
     PyObject *rows, *name_space, *top;
-    if (!PyArg_ParseTuple(given, "OSO", &rows, &name_space, &top)) return false;
+    Py_ssize_t first = 0;
+    if (!PyArg_ParseTuple(given, "OSO|n", &rows, &name_space, &top, &first)) return false;
     handles::Part& part = parts_.emplace_back();
     if (PyBytes_GET_SIZE(name_space) != static_cast<Py_ssize_t>(part.name_space.size())) {
       PyErr_SetString(PyExc_ValueError, "a namespace has 16 bytes");
@@ -63,7 +66,7 @@ class Parts {
     }
     auto& made = made_.emplace_back(std::make_unique<Columns>());
     part.columns = made.get();
-    return collect(*as_snapshot(rows), top, *made);
+    return collect(*as_snapshot(rows), first > 0 ? static_cast<std::size_t>(first) : 0, top, *made);
   }
 
   [[nodiscard]] std::string encode() const { return handles::encode(parts_); }

@@ -116,7 +116,7 @@ PyObject* keep_handles(PyObject*, PyObject* args) {
   const std::uint32_t recording = store::store().generation();
   if (recording == 0) Py_RETURN_FALSE;
   return PyBool_FromLong(
-      probes::keep_table(probes::name_of(recording, name_space),
+      probes::keep_table(recording, probes::name_of(recording, name_space),
                          {reinterpret_cast<const std::uint8_t*>(PyBytes_AS_STRING(table)),
                           static_cast<std::size_t>(PyBytes_GET_SIZE(table))}));
 }

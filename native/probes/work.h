@@ -37,9 +37,14 @@ inline bool worked(std::uint32_t recording, std::uint64_t backend, std::int64_t 
                                            end - std::min(start, end)) != 0;
 }
 
-// `name_space` is a string of the recording, `table` the bytes of a file with handles of it.
-inline bool keep_table(std::uint64_t name_space, std::span<const std::uint8_t> table) noexcept {
+// `name_space` is a string of the recording, `table` the bytes of a file with handles of it. Of use
+// only as a whole.
+inline bool keep_table(std::uint32_t recording, std::uint64_t name_space,
+                       std::span<const std::uint8_t> table) noexcept {
   constexpr std::size_t kPart = 2048;  // fits into the smallest chunk
+  const std::uint64_t parts = (table.size() + kPart - 1) / kPart;
+  const std::uint64_t size = parts * format::body_size(name_space, kPart);
+  if (!store::store().has_room_for_table(recording, size)) return false;
   for (; !table.empty(); table = table.subspan(std::min(kPart, table.size()))) {
     const auto part = table.first(std::min(kPart, table.size()));
     const auto encode = [&](std::uint8_t* out, format::Deltas&) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 namespace whence::read {
@@ -17,10 +18,9 @@ constexpr std::uint64_t kTablesPerByte = 2;  // of 16 bytes each, see Budget
 // What is made when it is asked for has this much, and as much as the tables take.
 constexpr std::uint64_t kLeastBudget = 64u << 20;
 constexpr std::uint64_t kSpare = 8u << 20;
-constexpr std::size_t kMostLooked = 100;   // handles, on the way to where one came from
-constexpr std::size_t kMostNamed = 4;      // of those that one was made from
-constexpr std::size_t kMostCalls = 500;    // that were inlined into one another
-constexpr std::size_t kLongestText = 200;  // of one that others are put together with
+constexpr std::size_t kMostEnds = 100;    // handles that one was made from
+constexpr std::size_t kMostMet = 10'000;  // handles, on the way there
+constexpr std::size_t kMostNamed = 4;     // of those that one was made from
 // Looking costs time, which comes out of the same budget: a file cannot ask for more than it paid.
 constexpr std::size_t kPlaceCost = 32;
 
@@ -33,60 +33,6 @@ bool read_hex(std::string_view text, handles::Namespace& bytes) noexcept {
     if (end != begin + 2) return false;
   }
   return true;
-}
-
-std::string_view text_of(const handles::Columns& columns, std::uint32_t string) noexcept {
-  return string != kNone ? columns.strings[string].substr(0, kLongestText) : "<unknown>";
-}
-
-std::string_view short_name(std::string_view type) noexcept {
-  return type.substr(type.rfind('.') + 1);
-}
-
-// Calls from the outermost on.
-std::vector<const handles::Call*> calls_of(const handles::Columns& columns, std::uint32_t stack) {
-  std::vector<const handles::Call*> calls;
-  for (; stack != kNone && calls.size() < kMostCalls; stack = columns.calls[stack].callee) {
-    calls.push_back(&columns.calls[stack]);
-  }
-  return calls;
-}
-
-// top(Model).layer(Layer)::forward, or nothing if no module is known.
-std::string hierarchy(const handles::Columns& columns,
-                      std::span<const handles::Call* const> calls) {
-  bool known = columns.top != kNone;
-  std::string text = "top(";
-  text += short_name(text_of(columns, columns.top));
-  text += ')';
-  for (const handles::Call* call : calls) {
-    known = known || call->type != kNone || call->instance != kNone;
-    text += '.';
-    text += text_of(columns, call->instance);
-    text += '(';
-    text += short_name(text_of(columns, call->type));
-    text += ")::";
-    text += text_of(columns, call->function);
-  }
-  return known ? text : std::string();
-}
-
-std::string_view file_of(const handles::Columns& columns, const handles::Record& record) noexcept {
-  if (record.range == kNone) return {};
-  return text_of(columns, columns.ranges[record.range].filename);
-}
-
-// mul at line 8, or at layers.ex:8 if that is another file than `own`.
-std::string place_text(const handles::Columns& columns, const handles::Record& record,
-                       std::string_view own) {
-  std::string text(text_of(columns, record.kind));
-  if (record.range == kNone) return text;
-  const std::string_view file = file_of(columns, record);
-  text += " at ";
-  text += file == own ? "line " : file;
-  if (file != own) text += ':';
-  text += std::to_string(columns.ranges[record.range].line);
-  return text;
 }
 
 }  // namespace
@@ -150,8 +96,8 @@ void WorkSources::finish() {
   static_cast<void>(make_code({name, name, 0, 0, 0}));  // kMade: what nothing more is known of
 }
 
-// The newest table of a namespace has all that earlier ones have. Without a namespace, the handle
-// must be of one alone.
+// A later table of a namespace has what is new since an earlier one, or all of it; then the later
+// one counts. Without a namespace, the handle must be of one alone.
 WorkSources::End WorkSources::find(std::int64_t handle, const handles::Namespace* name_space) {
   End found{nullptr, nullptr};
   const auto after = std::ranges::upper_bound(handles_, std::pair(handle, ~std::uint32_t{0}));
@@ -170,10 +116,12 @@ WorkSources::End WorkSources::find(std::int64_t handle, const handles::Namespace
   return found;
 }
 
-// Those with a place of their own, or made from nothing, that this one was made from.
+// Those with a place of their own, or made from nothing, that this one was made from. What passes
+// have made in between says nothing, so it does not count.
 std::vector<WorkSources::End> WorkSources::ends_of(End first) {
   std::vector<End> waiting{first}, ends;
-  for (std::size_t next = 0; next < waiting.size(); ++next) {
+  std::unordered_set<const handles::Record*> met{first.record};
+  for (std::size_t next = 0; next < waiting.size() && ends.size() < kMostEnds; ++next) {
     const End end = waiting[next];
     const handles::Columns& columns = end.part->columns;
     const auto place = static_cast<std::uint32_t>(end.record - columns.records.data());
@@ -182,13 +130,13 @@ std::vector<WorkSources::End> WorkSources::ends_of(End first) {
       ends.push_back(end);
       continue;
     }
-    for (std::uint32_t i = 0; i < edge->parents && waiting.size() < kMostLooked; ++i) {
+    for (std::uint32_t i = 0; i < edge->parents && waiting.size() < kMostMet; ++i) {
       const std::int64_t handle = columns.parents[edge->first_parent + i];
       End parent = find(handle, &end.part->name_space);
       if (parent.part == nullptr) parent = find(handle, nullptr);
-      if (parent.part != nullptr && std::ranges::find(waiting, parent) == waiting.end()) {
-        waiting.push_back(parent);
-      }
+      if (parent.part == nullptr || !met.insert(parent.record).second) continue;
+      if (!budget_.afford(kPlaceCost)) return ends;
+      waiting.push_back(parent);
     }
   }
   return ends;
@@ -246,21 +194,29 @@ WorkPath WorkSources::make(const Work& work) {
 
 // The modules around all of them; and for one alone, what it is there.
 std::string WorkSources::modules(std::span<const End> ends) {
-  const handles::Columns& columns = ends.front().part->columns;
-  std::vector<const handles::Call*> calls = calls_of(columns, ends.front().record->stack);
+  const End& first = ends.front();
+  std::span<const Level> common = levels(first);
   for (const End& end : ends.subspan(1)) {
-    if (end.part != ends.front().part) return {};
-    const auto others = calls_of(columns, end.record->stack);
-    const auto common = std::ranges::mismatch(calls, others).in1 - calls.begin();
-    calls.resize(static_cast<std::size_t>(common));
+    if (!budget_.afford(common.size())) return {};
+    const auto same = std::ranges::mismatch(common, levels(end)).in1 - common.begin();
+    common = common.first(static_cast<std::size_t>(same));
   }
-  std::string text = hierarchy(columns, calls);
+  std::string text = hierarchy(common);
   if (text.empty()) return text;
   if (ends.size() == 1) {
     text += '.';
-    text += text_of(columns, ends.front().record->kind);
+    text += text_of(first.part->columns, first.record->kind);
   }
   return " in " + text;
+}
+
+std::span<const Level> WorkSources::levels(const End& end) {
+  const handles::Columns& columns = end.part->columns;
+  const auto [found, is_new] = levels_.try_emplace({&columns, end.record->stack});
+  if (!is_new || !budget_.afford(kEntryCost)) return found->second;
+  std::vector<Level> made = levels_of(columns, end.record->stack);
+  if (budget_.afford(made.size() * sizeof(Level))) found->second = std::move(made);
+  return found->second;
 }
 
 // The calls around it that were inlined: where each is, in the function that makes it.

@@ -26,6 +26,7 @@
 #include "handles/decode.h"
 #include "read/budget.h"
 #include "read/code_entry.h"
+#include "read/handle_texts.h"
 #include "read/id_map.h"
 
 namespace whence::read {
@@ -83,7 +84,8 @@ class WorkSources {
   [[nodiscard]] std::vector<End> ends_of(End first);
   [[nodiscard]] WorkPath make(const Work& work);
   [[nodiscard]] WorkPath make_plainly(const Work& work);
-  [[nodiscard]] static std::string modules(std::span<const End> ends);
+  [[nodiscard]] std::string modules(std::span<const End> ends);
+  [[nodiscard]] std::span<const Level> levels(const End& end);
   [[nodiscard]] std::span<const std::uint64_t> sites(const End& end);
   [[nodiscard]] std::uint64_t place(const handles::Columns* columns, std::string name,
                                     std::uint32_t range);
@@ -103,6 +105,7 @@ class WorkSources {
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>, WorkPath> paths_;
   IdMap<std::uint64_t> plain_;  // code of work by its name, once the budget is spent
   std::map<std::pair<const handles::Columns*, std::uint32_t>, std::vector<std::uint64_t>> sites_;
+  std::map<std::pair<const handles::Columns*, std::uint32_t>, std::vector<Level>> levels_;
   std::map<std::pair<const handles::Columns*, std::uint32_t>, std::uint64_t> files_;
   std::map<std::string, std::uint64_t, std::less<>> strings_;
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>, std::uint64_t> codes_;

@@ -103,6 +103,7 @@ int Store::start(const Options& options) noexcept {
                                            static_cast<double>(header_->ticks_per_second));
   sequence_ = sealed_events_ = 0;
   metadata_full_ = false;
+  tables_ = 0;
   last_thread_ = 0;
   parked_count_ = introduced_count_ = 0;
   has_late_ = false;

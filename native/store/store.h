@@ -99,6 +99,11 @@ class Store {
     return append_metadata(size, encode);
   }
 
+  // Before a table of that many bytes is written as metadata: tables may be as large as they like,
+  // so all of them have half of the room, and one has half of what is left of it. Then names find
+  // some. False: there is none for all of it, which counts as a name.
+  [[nodiscard]] bool has_room_for_table(std::uint32_t generation, std::uint64_t bytes) noexcept;
+
   // The number of a string in the recording, written first if need be; 0 if it found no room. The
   // string is one that base::names() keeps under `ref`.
   [[nodiscard, gnu::always_inline]] std::uint64_t string(std::uint32_t generation,
@@ -184,6 +189,8 @@ class Store {
   [[nodiscard]] std::uint32_t take_chunk(format::ChunkClass what, const Cursor* taker,
                                          std::uint32_t thread, std::uint64_t first_event) noexcept;
   [[nodiscard]] std::uint32_t find_chunk(format::ChunkClass what, const Cursor* taker) noexcept;
+  // Chunks.
+  [[nodiscard]] std::uint64_t most_metadata() const noexcept;
   [[nodiscard]] std::uint32_t grow(bool will_be_filled) noexcept;
   [[nodiscard]] bool map_chunk(std::uint32_t index) noexcept;
   void retire(std::uint32_t index) noexcept;
@@ -231,6 +238,7 @@ class Store {
   std::uint32_t most_chunks_ = 0;  // 0: no bound
   std::uint64_t keep_ticks_ = 0;
   std::atomic<bool> metadata_full_ = false;
+  std::uint64_t tables_ = 0;  // bytes of metadata
   std::uint64_t sequence_ = 0;
   std::uint64_t sealed_events_ = 0;  // in sealed chunks
   std::uint32_t last_thread_ = 0;

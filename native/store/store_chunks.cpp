@@ -50,14 +50,14 @@ std::uint32_t Store::take_chunk(ChunkClass what, const Cursor* taker, std::uint3
   return index;
 }
 
+std::uint64_t Store::most_metadata() const noexcept {
+  return most_chunks_ != 0 ? most_chunks_ / 2 : kMostMetadataBytes / chunk_size_;
+}
+
 // A mapped chunk that nobody uses. What is too old goes first; then the file grows as far as it
 // may; then the oldest goes, sealed ones before those that a thread still holds.
 std::uint32_t Store::find_chunk(ChunkClass what, const Cursor* taker) noexcept {
-  if (what == ChunkClass::metadata) {
-    const std::uint64_t most =
-        most_chunks_ != 0 ? most_chunks_ / 2 : kMostMetadataBytes / chunk_size_;
-    if (chunks_.metadata_count() >= most) return kNoChunk;
-  }
+  if (what == ChunkClass::metadata && chunks_.metadata_count() >= most_metadata()) return kNoChunk;
   std::uint32_t index = kNoChunk;
   if (keep_ticks_ != 0) {
     const std::uint64_t now = base::ticks();

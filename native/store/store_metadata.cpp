@@ -45,6 +45,21 @@ void Store::commit_metadata(std::uint8_t* end) noexcept {
   format::publish_committed(chunks_.at(metadata_.chunk).mapped->committed, metadata_.word);
 }
 
+bool Store::has_room_for_table(std::uint32_t recording, std::uint64_t bytes) noexcept {
+  if (!cursors_.same_process()) return false;
+  const base::Holding holding(lock_);
+  if (state_ != State::on || recording != last_generation_) return false;
+  const std::uint64_t most = most_metadata(), taken = chunks_.metadata_count();
+  const auto in_chunk = static_cast<std::uint64_t>(metadata_.end - metadata_.next);
+  const std::uint64_t left = (most > taken ? most - taken : 0) * capacity() + in_chunk;
+  if (bytes > left / 2 || tables_ + bytes > most * capacity() / 2) {
+    ++header_->names_lost;
+    return false;
+  }
+  tables_ += bytes;
+  return true;
+}
+
 // A name that finds no room is tried once, and counted once.
 std::uint64_t Store::write_string(std::uint32_t recording, std::uint32_t ref) noexcept {
   if (ref == base::BytePool::kNone || !cursors_.same_process()) return 0;

@@ -187,9 +187,14 @@ class HandleColumns:
     def handle_at(self, place: int, /) -> int: ...
     def record(self, place: int, /) -> _HandleRecord: ...
 
-# The bytes of a file. Parts are rows, the 16 bytes of a namespace, and the top type.
+# The bytes of a file. Parts are rows, the 16 bytes of a namespace, and the top type; a
+# snapshot may begin with a later row.
 def encode_handles(
-    parts: list[tuple[HandleSnapshot | HandleColumns, bytes, str | None]], /
+    parts: list[
+        tuple[HandleSnapshot | HandleColumns, bytes, str | None]
+        | tuple[HandleSnapshot, bytes, str | None, int]
+    ],
+    /,
 ) -> bytes: ...
 
 # "none", or what is wrong; a number that goes with that; the parts.

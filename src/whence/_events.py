@@ -11,7 +11,7 @@ RecordingInfo = namedtuple(  # noqa: PYI024
     [
         *("path", "version", "file_id", "pid", "program", "python", "whence"),
         *("start", "duration", "clock", "chunk_size", "size", "packed"),
-        *("closed", "ended", "error", "calls", "memory"),
+        *("closed", "ended", "error", "calls", "memory", "handles"),
     ],
     module="whence",
 )
@@ -24,6 +24,7 @@ running, or was killed. ``ended`` is the reason for which a recording ended earl
 None, and ``error`` the number of the system's error behind it, or None.
 ``calls`` says why calls were not recorded, if they should have been, and ``memory`` the
 same of memory: "no_stacks" if only stacks are missing, several reasons with commas.
+``handles`` is "limit" if tables of handles were installed for which there was no room.
 """
 
 Process = namedtuple(  # noqa: PYI024

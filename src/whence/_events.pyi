@@ -20,6 +20,7 @@ class RecordingInfo(NamedTuple):
     error: int | None
     calls: str | None
     memory: str | None
+    handles: str | None
 
 class Process(NamedTuple):
     id: int

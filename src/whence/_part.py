@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _CLOCKS = {1: "monotonic", 2: "tsc", 3: "arm_counter"}
 _OF_MEMORY = ("memory", "memory_stacks")
-_FACTS = ("program", "python", "whence", "calls", *_OF_MEMORY)
+_FACTS = ("program", "python", "whence", "calls", "handles", *_OF_MEMORY)
 _MOST_READERS = 4
 _LONGEST_FACT = 4_096  # of a text that is kept for every part
 _MOST_FOLDERS = 1_000
@@ -228,6 +228,7 @@ class Part:
             error=(header["error"] or None) if state == "ended" else None,
             calls=self._facts["calls"],
             memory=", ".join(filter(None, map(self._facts.get, _OF_MEMORY))) or None,
+            handles=self._facts["handles"],
         )
 
     def duplicate(self) -> int:

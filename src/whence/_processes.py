@@ -32,6 +32,7 @@ def info_of(parts: Sequence[Part], size: int) -> RecordingInfo:
         error=early.error,
         calls=next((info.calls for info in infos if info.calls), None),
         memory=next((info.memory for info in infos if info.memory), None),
+        handles=next((info.handles for info in infos if info.handles), None),
     )
 
 

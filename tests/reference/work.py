@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HANDLE_EVENT, HANDLE_TABLE, WORK_ON, LINE_MAP = 0xC2, 0xE4, 0x2A, 0xE5
 LARGEST_LINE = 2**31 - 1
 LONGEST_TEXT = 200
-MOST_CALLS, MOST_LOOKED, MOST_NAMED = 500, 100, 4
+MOST_CALLS, MOST_ENDS, MOST_MET, MOST_NAMED = 500, 100, 10_000, 4
 
 Place = tuple[str | None, str | None, int | None]  # name, file, line
 
@@ -61,8 +61,11 @@ class Sources:
         return found[-1]
 
     def ends(self, first: End) -> list[End]:
-        waiting, ends = [first], []
+        waiting = [first]
+        ends: list[End] = []
         for part, record in waiting:
+            if len(ends) == MOST_ENDS:
+                break
             own = part.records.index(record)
             edges = [edge for edge in part.edges if edge.record == own]
             if record.range is not None or not edges:
@@ -71,7 +74,7 @@ class Sources:
             for handle in edges[0].parents:
                 parent = self.find(handle, part.namespace) or self.find(handle, None)
                 met = any(parent and parent[1] is end[1] for end in waiting)
-                if parent and not met and len(waiting) < MOST_LOOKED:
+                if parent and not met and len(waiting) < MOST_MET:
                     waiting.append(parent)
         return ends
 
@@ -136,28 +139,28 @@ def sites(end: End) -> list[Place]:
 def hierarchy(ends: list[End]) -> str:
     """The modules around all of them; and for one alone, what it is there."""
 
+    levels = levels_of(ends[0])
+    for other in ends[1:]:
+        same = [a == b for a, b in zip(levels, levels_of(other), strict=False)]
+        levels = levels[: [*same, False].index(False)]
+    if not any(is_known for _, is_known in levels):
+        return ""
+    own = [text(ends[0].part, ends[0].record.kind)] if len(ends) == 1 else []
+    return ".".join([level for level, _ in levels] + own)
+
+
+def levels_of(end: End) -> list[tuple[str, bool]]:
+    """Each level, outermost first, and whether anybody has said anything of it."""
+
     def short(number: int | None) -> str:
         return text(end.part, number).rpartition(".")[2]
 
-    end = ends[0]
-    calls = calls_of(end)
-    for other in ends[1:]:
-        if other.part is not end.part:
-            return ""
-        others = calls_of(other)
-        same = [a is b for a, b in zip(calls, others, strict=False)]
-        calls = calls[: [*same, False].index(False)]
-    levels = [
-        f"{text(end.part, call.instance)}({short(call.type)})"
-        f"::{text(end.part, call.function)}"
-        for call in calls
-    ]
-    known = [end.part.top, *(n for call in calls for n in (call.type, call.instance))]
-    if all(number is None for number in known):
-        return ""
-    top = f"top({short(end.part.top)})"
-    own = [text(end.part, end.record.kind)] if len(ends) == 1 else []
-    return ".".join([top, *levels, *own])
+    levels = [(f"top({short(end.part.top)})", end.part.top is not None)]
+    for call in calls_of(end):
+        name = f"{text(end.part, call.instance)}({short(call.type)})"
+        is_known = call.type is not None or call.instance is not None
+        levels.append((f"{name}::{text(end.part, call.function)}", is_known))
+    return levels
 
 
 def file_of(end: End) -> str | None:

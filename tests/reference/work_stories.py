@@ -17,7 +17,10 @@ BACKENDS = [f"{NAMESPACES[0].hex()}:jit", f"{NAMESPACES[1].hex()}:jit", ":jit", 
 
 
 def table() -> bytes:
-    """Handles 0 to 3 of the first namespace: plain, inlined, in modules, and fused."""
+    """Handles 0 to 3 of the first namespace: plain, inlined, in modules, and fused.
+
+    Two tables, one after the other: the second has what is new since the first.
+    """
     texts = ["a.ex", "b.ex", "add", "mul", "helper", "net.Layer", "layer", "net.Model"]
     part = handles.Part(NAMESPACES[0], texts, top=7)
     part.ranges = [
@@ -29,11 +32,14 @@ def table() -> bytes:
     part.records = [
         handles.Record(0, 0, 2, None),
         handles.Record(1, 1, 3, 0),
+    ]
+    first = handles.write([part])
+    part.records = [
         handles.Record(2, 1, 2, 1),
         handles.Record(3, None, 3, None),
     ]
-    part.edges = [handles.Edge(3, 0, [0, 1])]
-    return handles.write([part])
+    part.edges = [handles.Edge(1, 0, [0, 1])]
+    return first + handles.write([part])
 
 
 # What a reader makes of them: the calls of the work, outermost first.
@@ -54,7 +60,13 @@ PATHS: list[list[Place]] = [
             8,
         ),
     ],
-    [(f"{_LABEL}, from add at line 3, mul at b.ex:8", "a.ex", 3)],
+    [
+        (
+            f"{_LABEL} in top(Model), from add at line 3, mul at b.ex:8",
+            "a.ex",
+            3,
+        )
+    ],
     [(_LABEL, None, None)],  # of a handle that nobody knows
 ]
 

@@ -274,6 +274,83 @@ class TestTables:
             assert len(recording.handles) == 2
         del early
 
+    def test_of_a_table_that_grows_only_what_is_new_is_kept(self, path):
+        """A compiler installs what its recorder has after each compilation."""
+        recorder = Recorder(top="net.Model")
+        layer = InlinedCall("forward", SourceRange("model.ex", 3), "net.Layer", "layer")
+        issued, sizes, tables = [], [], []
+
+        def run():
+            for number in range(200):
+                place = SourceRange("model.ex", number + 1)
+                issued.extend(recorder.issue(place, "op", layer) for _ in range(50))
+                tables[:] = [handles.install(recorder.stop())]
+                sizes.append(path.stat().st_size)
+            handles.install(handles.HandleTable.merge(recorder.stop()))
+            fused = recorder.derive("fused", [issued[0], issued[-1]])
+            tables[:] = [handles.install(recorder.stop())]
+            work(fused)
+
+        with recorded(path, run, pack=False) as recording:
+            assert recording.losses.names == 0
+            assert recording.handles == tables[0]
+            (call,) = [c for c in recording.calls().read() if "jit" in c.function]
+        assert call.function == (
+            "kernel (jit) in top(Model).layer(Layer)::forward, "
+            "from op at line 1, op at line 200"
+        )
+        # Linear, by a wide margin: all of it each time would be a hundred times this.
+        assert sizes[-1] - sizes[0] < 2_000_000
+
+    def test_a_loaded_table_is_kept_once(self, path, tmp_path, model):
+        model[0].save(tmp_path / "a.handles")
+        table = handles.HandleTable.load(tmp_path / "a.handles")
+
+        def run():
+            for _ in range(3_000):
+                handles.install(table)
+
+        with recorded(path, run, max_size="1MB") as recording:
+            assert recording.losses.names == 0
+            assert recording.handles == table
+
+    def test_the_next_recording_has_all_of_it_again(self, path, model):
+        handles.install(model[0])
+        for _ in range(2):
+            with recorded(path, lambda: handles.install(model[0])) as recording:
+                assert recording.handles == model[0]
+
+    def test_a_table_without_room_leaves_room_for_names(self, path):
+        recorder = Recorder()
+        issued = [
+            recorder.issue(SourceRange(f"file {n}.ex", n + 1), f"op {n}")
+            for n in range(100_000)
+        ]
+        large = handles.install(recorder.stop())
+        small = [Recorder() for _ in range(2_000)]
+        for each in small:
+            for n in range(30):
+                each.issue(SourceRange(f"other {n}.ex", n + 1), f"op {n}")
+        kept = []
+
+        def run():
+            kept.extend(handles.install(each.stop()) for each in small)
+            work(issued[7])
+
+        with recorded(path, run, max_size="1MB") as recording:
+            info, losses = recording.info, recording.losses
+            functions = {str(f.name).split(".")[-1] for f in recording.functions}
+            (event,) = recording.handle_events
+            namespaces = recording.handles.namespaces
+        assert info.handles == "limit"
+        assert losses.names > 0
+        assert {"run", "kernel (jit)"} <= functions
+        assert event.name == "kernel"
+        assert large.namespace not in namespaces
+        assert 0 < len(namespaces) < len(small)
+        text = command.run("summary", path).stdout
+        assert "tables of handles are missing" in text
+
 
 def test_native_code_tells_of_work(path, pool, model):
     table, (multiply, *_) = model

@@ -187,14 +187,48 @@ class TestEdges:
         assert 'File "model.ex", line 1' in merged.explain(handle)
         assert len(merged.frames(handle)) == 1
 
-    def test_a_long_chain_of_passes_is_shown_in_part(self):
+    def test_a_long_chain_of_passes_leads_to_the_source(self):
         recorder = Recorder()
-        handle = recorder.issue(SourceRange("m.ex", 1), "op")
+        first = handle = recorder.issue(SourceRange("m.ex", 1), "op")
         for _ in range(5000):
             handle = recorder.derive("rewritten", handle)
-        text = recorder.stop().explain(handle)
-        assert text.count("was rewritten from") == 101
-        assert text.endswith("... and more, of which only 100 are shown\n")
+        table = recorder.stop()
+        lines = table.explain(handle).splitlines()
+        assert (
+            lines[0] == f"Handle {handle} was rewritten from {first}, in 5,000 passes."
+        )
+        assert lines[2:] == ['  File "m.ex", line 1, in <top>']
+        assert [frame.line for frame in table.frames(handle)] == [1]
+
+    def test_passes_that_differ_are_told_apart(self):
+        recorder = Recorder()
+        handle = recorder.issue(SourceRange("m.ex", 1), "op")
+        kinds = ["rewritten", "rewritten", "split", "inlined", "inlined"]
+        made = [handle, *(handle := recorder.derive(kind, handle) for kind in kinds)]
+        assert recorder.stop().explain(handle).splitlines()[:3] == [
+            f"Handle {made[5]} was inlined from {made[3]}, in 2 passes.",
+            f"Handle {made[3]} was split from {made[2]}.",
+            f"Handle {made[2]} was rewritten from {made[0]}, in 2 passes.",
+        ]
+
+    def test_many_operations_after_many_passes_are_all_there(self):
+        recorder = Recorder()
+        made = [recorder.issue(SourceRange("m.ex", n), "op") for n in range(1, 41)]
+        for kind in ("rewritten", "split", "rewritten"):
+            made = [recorder.derive(kind, handle) for handle in made]
+        fused = recorder.derive("fused", made)
+        table = recorder.stop()
+        assert [frame.line for frame in table.frames(fused)] == list(range(1, 41))
+        assert "more" not in table.explain(fused)
+
+    def test_passes_without_end_are_followed_for_a_while(self):
+        recorder = Recorder()
+        handle = recorder.issue(SourceRange("m.ex", 1), "op")
+        for number in range(30_000):
+            handle = recorder.derive(("rewritten", "split")[number % 2], handle)
+        table = recorder.stop()
+        assert table.explain(handle).endswith("are shown\n")
+        assert table.frames(handle)[-1].kind == "truncated"
 
 
 class TestText:

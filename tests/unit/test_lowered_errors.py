@@ -298,8 +298,18 @@ def test_installing_twice_is_once(recorder):
 
 
 def test_what_nobody_issues_is_no_handle():
-    for handle in (-2, -7, ("0" * 32, -7)):
-        with pytest.raises(ValueError, match=r"-\d.* is no handle"):
+    for handle in (-2, -7, ("0" * 32, -7), 2**63 - 1, 10**5000):
+        with pytest.raises(ValueError, match=r"^-?0x[0-9a-f]+ is no handle"):
             handles.LoweredError("x", handle)
-        with pytest.raises(ValueError, match=r"-\d.* is no handle"):
+        with pytest.raises(ValueError, match=r"^-?0x[0-9a-f]+ is no handle"):
             handles.LoweredError("x", -1).push(handle)
+    with pytest.raises(ValueError, match=r"^a namespace is a str of 32 hexa"):
+        handles.LoweredError("x", ("nonsense", 3))
+
+
+def test_notes_can_be_taken_away_but_not_the_source():
+    error = handles.LoweredError("x", 10**17)
+    error.add_note("mine")
+    del error.__notes__
+    (source,) = error.__notes__
+    assert "is not in the table" in source

@@ -89,10 +89,9 @@ def plain(value):
 
 def contents(data):
     reader = _core.Reader(data, _zstd.unpack)
-    header = reader.header()
     return plain(
         {
-            "header": {k: v for k, v in header.items() if k != "opened"},
+            "header": reader.header(),
             "records": list(reader.records()),
             "spans": list(reader.spans()),
             "threads": reader.threads(),
@@ -110,7 +109,11 @@ def contents(data):
 def test_golden_recordings_read_as_they_always_did(name):
     """tests/data/make.py wrote them; never write them again, add new ones."""
     data = (DATA / f"{name}.whence").read_bytes()
-    assert contents(data) == json.loads((DATA / f"{name}.json").read_text())
+    golden = json.loads((DATA / f"{name}.json").read_text())
+    found = contents(data)
+    # A reader may say more of a file than earlier ones did, never less.
+    found["header"] = {key: found["header"][key] for key in golden["header"]}
+    assert found == golden
     assert_same(data)
 
 

@@ -24,6 +24,11 @@ def missing(info: RecordingInfo) -> list[str]:
             )
         else:
             found.append(f"memory was not recorded, or not all: {reason}")
+    if info.handles:
+        found.append(
+            "tables of handles are missing, as there was no room for all of them: "
+            "a larger max_size has more"
+        )
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from whence._locks import ForkedLock
 from whence.handles import _explain, _installed
 from whence.handles._parts import UNKNOWN, checked
@@ -15,18 +17,26 @@ if TYPE_CHECKING:
 
 
 _OWN = frozenset(("_handles", "_tables", "_notes", "_shown", "_told"))
+_NAMESPACE = re.compile(r"[0-9a-f]{32}").fullmatch
 # For notes of all errors, and never for long: sources are read before. Whatever a
 # garbage collection runs meanwhile may show another error.
 _changing = ForkedLock(reentrant=True)
 
 
+_LARGEST = 2**63 - 1
+
+
 def _issued(handle: Handle) -> Handle:
     """Return what may be a handle of somebody's, or the unknown one."""
-    number = checked(handle)
-    if (number if isinstance(number, int) else number[1]) < UNKNOWN:
-        message = f"{handle!r} is no handle"
+    known = checked(handle)
+    namespace, number = (None, known) if isinstance(known, int) else known
+    if not UNKNOWN <= number < _LARGEST:
+        message = f"{number:#x} is no handle: they go from {UNKNOWN} to 2**63 - 2"
         raise ValueError(message)
-    return number
+    if namespace is not None and not _NAMESPACE(namespace):
+        message = "a namespace is a str of 32 hexadecimal digits"
+        raise ValueError(message)
+    return known
 
 
 class LoweredError(RuntimeError):
@@ -75,6 +85,10 @@ class LoweredError(RuntimeError):
     @__notes__.setter
     def __notes__(self, notes: list[str]) -> None:
         self._notes = notes if type(notes) is list else list(notes)
+
+    @__notes__.deleter
+    def __notes__(self) -> None:
+        self._notes = []
 
     def _with_source(self) -> tuple[list[str], str]:
         """Return the notes and which of them is the source, as it is now."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whence.handles._parts import Handle, Part
-    from whence.handles._places import Place
+    from whence.handles._places import Origin, Place
 
 
 def listed(handles: Handle | Iterable[Handle]) -> list[Handle]:
@@ -83,10 +83,9 @@ def text(
         if origin is None:
             lines.append(f"... and more, of which only {MOST_SHOWN} are shown\n")
             break
-        each, missing = origin
         if count >= len(known):
-            lines += _section([each], sources)
-        lines += [*_edge(each), *missing]
+            lines += _section([origin.found], sources)
+        lines += [*_edge(origin), *origin.missing]
     return "".join(chain(lines, not_found))
 
 
@@ -116,11 +115,12 @@ def _place(place: Place, sources: Sources, *, is_loaded: bool) -> list[str]:
     return [head, *(f"{line}\n" for line in sources.shown(at, is_loaded=is_loaded))]
 
 
-def _edge(found: Found) -> list[str]:
-    record = found.record
+def _edge(origin: Origin) -> list[str]:
+    record = origin.first.record
     if record.edge is None:
         return []
     parents = (
         ", ".join(map(str, record.parents[:MOST_SHOWN])) or "nothing that is known"
     )
-    return [f"Handle {found.handle} was {record.edge} from {parents}.\n"]
+    more = f", in {origin.passes:,} passes" if origin.passes > 1 else ""
+    return [f"Handle {origin.found.handle} was {record.edge} from {parents}{more}.\n"]

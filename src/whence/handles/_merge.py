@@ -14,37 +14,39 @@ if TYPE_CHECKING:
 
 def merge(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Return one part for each namespace, in the order in which they come."""
-    merged: dict[str, Part] = {}
+    of_namespace: dict[str, list[Part]] = {}
     for part in parts:
-        known = merged.get(part.namespace)
-        merged[part.namespace] = part if known is None else _joined(known, part)
-    return tuple(merged.values())
+        of_namespace.setdefault(part.namespace, []).append(part)
+    return tuple(map(_joined, of_namespace.values()))
 
 
-def _joined(a: Part, b: Part) -> Part:
-    """Put two parts of one namespace together: usually, an earlier and a later one."""
-    larger, smaller = (a, b) if len(a.rows) >= len(b.rows) else (b, a)
-    top = larger.top if larger.top is not None else smaller.top
-    extra = [handle for handle in smaller.handles() if not _has(larger, handle)]
-    for handle in smaller.handles():
-        if _has(larger, handle) and _row(larger, handle) != _row(smaller, handle):
-            message = (
-                f"handle {handle} of namespace {a.namespace} means two things: "
-                "these tables were not made by one recorder"
-            )
-            raise HandleTableError(message)
-    is_loaded = a.is_loaded or b.is_loaded
-    if not extra and top == larger.top:
-        return larger._replace(is_loaded=is_loaded)
-    rows = [_row(larger, handle) for handle in larger.handles()]
-    rows += [_row(smaller, handle) for handle in extra]
+def _joined(parts: list[Part]) -> Part:
+    """Put parts of one namespace together: all handles, or those since an earlier one."""
+    largest = max(parts, key=lambda part: len(part.rows))  # as a rule, all there is
+    tops = (part.top for part in (largest, *parts))
+    top = next((top for top in tops if top is not None), None)
+    extra: dict[int, Row] = {}
+    for part in parts:
+        for handle in () if part is largest else part.handles():
+            row = _row(part, handle)
+            place = largest.rows.find(handle)
+            known = extra.get(handle) if place is None else _row(largest, handle)
+            if known is None:
+                extra[handle] = row
+            elif known != row:
+                message = (
+                    f"handle {handle} of namespace {part.namespace} means two things: "
+                    "these tables were not made by one recorder"
+                )
+                raise HandleTableError(message)
+    is_loaded = any(part.is_loaded for part in parts)
+    if not extra and top == largest.top:
+        return largest._replace(is_loaded=is_loaded)
+    rows = [_row(largest, handle) for handle in largest.handles()]
+    rows += extra.values()
     rows.sort(key=lambda row: row[0])
     columns = _core.collect_handles(rows, top)
-    return Part(columns, a.namespace, top, is_loaded)
-
-
-def _has(part: Part, handle: int) -> bool:
-    return part.rows.find(handle) is not None
+    return Part(columns, largest.namespace, top, is_loaded)
 
 
 def _row(part: Part, handle: int) -> Row:

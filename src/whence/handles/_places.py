@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 NOT_KNOWN = "<unknown>"
 MOST_CALLS = 500  # of a stack that is shown: so many from either end
-MOST_SHOWN = 100  # handles that others were made from
+MOST_SHOWN = 100  # handles that others were made from, and that have a place
+MOST_MET = 10_000  # handles on the way there
 MOST_OF_A_LINE = 100  # frames: a map may have thousands of lines with as many each
 
 
@@ -66,37 +67,77 @@ def bounded(found: Found, items: Iterable[Item]) -> Iterator[Item | int]:
     yield from islice(rest, left_out, None)
 
 
-def origins(
-    parts: Sequence[Part], found: Sequence[Found]
-) -> Iterator[tuple[Found, list[str]] | None]:
+class Origin(NamedTuple):
+    """A handle on the way to where another came from."""
+
+    found: Found
+    passes: int  # that have made it, one after the other, alike and with no place
+    first: Found  # what the first of them has made
+    missing: list[str]  # lines that say which of its parents are not there
+
+
+def origins(parts: Sequence[Part], found: Sequence[Found]) -> Iterator[Origin | None]:
     """Yield handles and what they were made from, each once, nearest first.
 
-    With each come the lines that say what of its parents is not there. None is the
-    last if there are more. Edges may lead in circles: nothing stops a file from saying
-    so.
+    What passes have made in between has no place of its own and does not count; only
+    handles that have one do. None is the last if there are more. Edges may lead in
+    circles: nothing stops a file from saying so.
     """
     waiting = deque(found)
-    seen = {each.key for each in waiting}
-    left = len(found) + MOST_SHOWN
+    met = {each.key for each in waiting}
+    left = sum(map(_has_place, found)) + MOST_SHOWN
     while waiting:
-        if left == 0:
+        child = waiting.popleft()
+        left -= _has_place(child)
+        if left < 0:
             yield None
             return
-        left -= 1
-        child = waiting.popleft()
+        passes, first = 1, child
+        while (before := _only_parent(parts, first, met)) is not None:
+            passes, first = passes + 1, before
         missing = []
-        for handle in child.record.parents:
+        for handle in first.record.parents:
             try:
-                parent = find_parent(parts, child, handle)
+                parent = find_parent(parts, first, handle)
             except HandleTableError as error:
                 missing.append(f"{error}\n")
                 continue
             if parent is None:
                 missing.append(unknown(handle))
-            elif parent.key not in seen:
-                seen.add(parent.key)
+            elif parent.key not in met:
+                if len(met) == MOST_MET:
+                    yield Origin(child, passes, first, missing)
+                    yield None
+                    return
+                met.add(parent.key)
                 waiting.append(parent)
-        yield child, missing
+        yield Origin(child, passes, first, missing)
+
+
+def _has_place(found: Found) -> bool:
+    return any(True for _ in places(found))
+
+
+def _only_parent(
+    parts: Sequence[Part], child: Found, met: set[tuple[str, int]]
+) -> Found | None:
+    """Return what the pass before has made, if that is alike and says nothing more."""
+    record = child.record
+    if len(record.parents) != 1 or len(met) == MOST_MET:
+        return None
+    try:
+        parent = find_parent(parts, child, record.parents[0])
+    except HandleTableError:
+        return None
+    if (
+        parent is None
+        or parent.key in met
+        or (parent.record.edge, len(parent.record.parents)) != (record.edge, 1)
+        or _has_place(parent)
+    ):
+        return None
+    met.add(parent.key)
+    return parent
 
 
 def unknown(handle: Handle) -> str:
@@ -116,7 +157,7 @@ def frames(parts: Sequence[Part], found: Found) -> Iterator[Frame]:
         if origin is None:
             yield _mark("more handles")
             return
-        each, _ = origin
+        each = origin.found
         for place in reversed(list(bounded(each, places(each)))):
             yield _mark(f"{place:,} calls") if isinstance(place, int) else _frame(place)
 

@@ -27,6 +27,7 @@ class Sources:
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
         self._root = None if root is None else Path(root).resolve()
         self._below: dict[str, list[str]] = {}
+        self._missing: set[str] = set()  # linecache would search for them each time
 
     def shown(self, place: SourceRange, *, is_loaded: bool) -> list[str]:
         """Return the line of a place and its carets, none if it is not at hand."""
@@ -47,7 +48,12 @@ class Sources:
         match linecache.cache.get(filename):
             case (_, _, list(lines), _):
                 return lines[line - 1] if line <= len(lines) else ""
-        return "" if is_loaded else linecache.getline(filename, line)
+        if is_loaded or filename in self._missing:
+            return ""
+        found = linecache.getline(filename, line)
+        if not found and filename not in linecache.cache:
+            self._missing.add(filename)
+        return found
 
 
 def _read_below(root: Path, filename: str) -> list[str]:
