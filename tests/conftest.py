@@ -156,6 +156,12 @@ def greedy(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def mapper(tmp_path_factory):
+    """The test extension that maps memory in signal handlers and across threads."""
+    return compile_extension(tmp_path_factory.mktemp("mapper"), "mapper")
+
+
+@pytest.fixture(scope="session")
 def rivals(tmp_path_factory):
     """Where another tool is that redirects malloc(), and a library it is about."""
     folder = tmp_path_factory.mktemp("rivals")

@@ -3,16 +3,21 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 
+#include "base/clock.h"
 #include "base/loaded_library.h"
 
 namespace whence::base {
 namespace {
 
 std::atomic<pthread_mutex_t*> lock = nullptr;
+std::atomic<std::uint32_t> walks = 0;  // that are under way
 
 #if defined(__GLIBC__)
 
@@ -56,6 +61,7 @@ void find_loader_lock() noexcept {
 #if defined(__GLIBC__)
   if (loader_lock_is_known()) return;
   Looking looking{gettid()};
+  const LoaderWalk under_way;
   dl_iterate_phdr(look, &looking);
   // Of one that is held by this thread in there, and by nobody's doing out here.
   if (looking.found != 1 || looking.lock->__data.__owner == looking.thread) return;
@@ -75,6 +81,24 @@ bool LoaderLock::try_enter() noexcept {
 
 LoaderLock::~LoaderLock() {
   if (entered_) pthread_mutex_unlock(lock.load(std::memory_order_relaxed));
+}
+
+LoaderWalk::LoaderWalk() noexcept {
+  walks.fetch_add(1);
+}
+
+LoaderWalk::~LoaderWalk() {
+  walks.fetch_sub(1);
+}
+
+void let_walks_end() noexcept {
+  constexpr std::uint64_t kPatience = 1'000'000'000;
+  const std::uint64_t deadline = nanoseconds(CLOCK_MONOTONIC) + kPatience;
+  while (walks.load() != 0 && nanoseconds(CLOCK_MONOTONIC) < deadline) sched_yield();
+}
+
+void forget_walks() noexcept {
+  walks.store(0);
 }
 
 }  // namespace whence::base

@@ -18,6 +18,21 @@ void find_loader_lock() noexcept;
 // Is it known? Only tests ask.
 [[nodiscard]] bool loader_lock_is_known() noexcept;
 
+// While this is there, this thread has the lock, or may have it. A fork waits for that: a child has
+// no use for a lock that is held by a thread which it does not have.
+class LoaderWalk {
+ public:
+  LoaderWalk() noexcept;
+  ~LoaderWalk();
+  LoaderWalk(const LoaderWalk&) = delete;
+  LoaderWalk& operator=(const LoaderWalk&) = delete;
+};
+
+// Before a fork: until there is none, or a second is over.
+void let_walks_end() noexcept;
+// In a forked child: threads that had one are not there any more.
+void forget_walks() noexcept;
+
 class LoaderLock {
  public:
   LoaderLock() = default;
@@ -29,6 +44,7 @@ class LoaderLock {
   [[nodiscard]] bool try_enter() noexcept;
 
  private:
+  LoaderWalk under_way_;  // from before it is tried until it is given back
   bool entered_ = false;
 };
 

@@ -11,6 +11,8 @@
 
 namespace whence::base {
 
+constinit thread_local std::uint32_t detail::locks_held = 0;
+
 #ifdef WHENCE_CHECKED
 namespace {
 thread_local std::uint32_t held_ranks = 0;  // bit r: this thread holds a lock of rank r
@@ -33,6 +35,8 @@ void Lock::acquire() noexcept {
   assert(held_ranks < mine && "locks taken out of rank order");
   held_ranks |= mine;
 #endif
+  ++detail::locks_held;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   int cancel_state = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   for (int round = 0; taken_.exchange(true, std::memory_order_acquire);) {
@@ -47,6 +51,8 @@ void Lock::release() noexcept {
 #endif
   const int cancel_state = cancel_state_;
   taken_.store(false, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  --detail::locks_held;
   pthread_setcancelstate(cancel_state, nullptr);
 }
 

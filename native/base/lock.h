@@ -17,6 +17,15 @@ namespace whence::base {
 // One round of waiting for another thread: yields, and after many rounds short sleeps.
 void back_off(int round) noexcept;
 
+namespace detail {
+// Held by this thread, or about to be.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit std::uint32_t locks_held;
+}  // namespace detail
+// Only a signal handler may find that its thread does.
+[[nodiscard]] inline bool holds_locks() noexcept {
+  return detail::locks_held != 0;
+}
+
 // A thread that holds a lock may only take one of a higher rank.
 enum class Rank : std::uint8_t { codes = 1, bytes, modules, stacks, memo, blocks, store };
 

@@ -2,21 +2,17 @@
 #include "base/redirect.h"
 
 #include <link.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <atomic>
 #include <cstring>
 
-#include "base/clock.h"
 #include "base/loaded_library.h"
+#include "base/loader_lock.h"
 #include "base/mappings.h"
 
 namespace whence::base {
 namespace {
-
-std::atomic<std::uint32_t> walks = 0;  // that are under way
 
 // visit(library) for each, in the order in which they were loaded, under the loader's lock.
 template <class Visit>
@@ -25,9 +21,8 @@ void for_each_library(Visit& visit) noexcept {
     (*static_cast<Visit*>(context))(LoadedLibrary(*info));
     return 0;
   };
-  walks.fetch_add(1);
+  const LoaderWalk under_way;
   dl_iterate_phdr(call, &visit);
-  walks.fetch_sub(1);
 }
 
 bool is_ours(const LoadedLibrary& library) noexcept {
@@ -168,16 +163,6 @@ Redirected redirect(std::span<const Redirection> redirections, const std::atomic
 
 Redirected restore(std::span<const Redirection> redirections, Settled& settled) noexcept {
   return walk(redirections, nullptr, settled);
-}
-
-void let_walks_end() noexcept {
-  constexpr std::uint64_t kPatience = 1'000'000'000;
-  const std::uint64_t deadline = nanoseconds(CLOCK_MONOTONIC) + kPatience;
-  while (walks.load() != 0 && nanoseconds(CLOCK_MONOTONIC) < deadline) sched_yield();
-}
-
-void forget_walks() noexcept {
-  walks.store(0);
 }
 
 }  // namespace whence::base

@@ -59,10 +59,4 @@ struct Redirected {
                                   const std::atomic<bool>& wanted, Settled& settled) noexcept;
 Redirected restore(std::span<const Redirection> redirections, Settled& settled) noexcept;
 
-// Before a fork: until no thread is in here, or a second is over. A child has no use for the
-// loader's lock if it is held by a thread that it does not have.
-void let_walks_end() noexcept;
-// In a forked child: threads that were in here are not there any more.
-void forget_walks() noexcept;
-
 }  // namespace whence::base

@@ -43,8 +43,9 @@ class Telling {
 // The same for what gives something back, and perhaps takes something for it.
 class Giving {
  public:
-  Giving() noexcept
-      : both_(wanted() && enter_memory()), gives_(!both_ && wanted() && enter_giving()) {}
+  explicit Giving(bool may_tell = true) noexcept
+      : both_(wanted() && may_tell && enter_memory()),
+        gives_(!both_ && wanted() && may_tell && enter_giving()) {}
   ~Giving() {
     if (both_) leave_memory();
     if (gives_) leave_giving();
@@ -127,7 +128,7 @@ void* pvalloc_told(std::size_t size) {
 int posix_memalign_told(void** out, std::size_t alignment, std::size_t size) {
   const Telling telling;
   const int error = posix_memalign(out, alignment, size);
-  if (telling && error != EINVAL) take(error == 0 ? *out : nullptr, size);
+  if (telling && error != EINVAL) took<MallocAllocated>(kTaken, error == 0 ? *out : nullptr, size);
   return error;
 }
 
@@ -160,11 +161,21 @@ void* reallocarray_told(void* old, std::size_t count, std::size_t size) {
   return move(old, product(count, size), [&] { return reallocarray(old, count, size); });
 }
 
+// Mappings may be made and given back by signal handlers, which malloc() may not be called by: also
+// by one that has come in the middle of a record, or of something under a lock of ours.
+[[nodiscard]] static bool is_outside() noexcept {
+  if (!wanted() || !store::is_writing()) [[likely]]
+    return true;
+  detail::memory_options.was_interrupted.store(true, std::memory_order_relaxed);
+  return false;
+}
+
 // What was there goes only if the call succeeds, so it is told afterwards; but others may get the
 // place at once. So it is told as of a time before the call: what they tell is later.
 class BeforeCall {
  public:
-  explicit BeforeCall(const Giving& telling) noexcept : time_(telling ? base::ticks() : 0) {}
+  explicit BeforeCall(const Giving& telling) noexcept
+      : time_(telling ? time_before_unmapping() : 0) {}
   void range_went(const void* at, std::size_t size) const noexcept {
     range_unmapped(time_, at, size);
   }
@@ -175,7 +186,7 @@ class BeforeCall {
 
 template <class Map>
 static void* map(void* at, std::size_t size, int flags, Map&& call) {
-  const Giving telling;
+  const Giving telling(is_outside());
   const BeforeCall before(telling);
   void* block = call();
   if (!telling) return block;
@@ -198,7 +209,7 @@ void* mmap64_told(void* at, std::size_t size, int protection, int flags, int fil
 }
 
 int munmap_told(void* at, std::size_t size) {
-  const Giving telling;
+  const Giving telling(is_outside());
   const BeforeCall before(telling);
   const int error = munmap(at, size);
   if (telling && error == 0) before.range_went(at, size);
@@ -213,7 +224,7 @@ void* mremap_told(void* old, std::size_t old_size, std::size_t size, int flags, 
   void* at = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
   constexpr int kOldStays = 4;  // MREMAP_DONTUNMAP, which not every C library knows
-  const Giving telling;
+  const Giving telling(is_outside());
   const BeforeCall before(telling);
   void* block = mremap(old, old_size, size, flags, at);
   if (!telling || block == MAP_FAILED) return block;

@@ -7,6 +7,7 @@
 #include "base/resident.h"
 #include "probes/blocks_in_use.h"
 #include "stacks/capture.h"
+#include "stacks/unsettled.h"
 
 namespace whence::probes {
 
@@ -30,15 +31,30 @@ void block_kept(const void* block) noexcept {
   errno = before;
 }
 
+// Mappings may be made in signal handlers, which may have interrupted the interpreter anywhere: its
+// frames are then not to be read.
+static cpython::Asker asker_of_mapping() noexcept {
+  cpython::Asker asker = cpython::asker();
+  if (asker.state != nullptr && stacks::is_interrupted()) asker.state = nullptr;
+  return asker;
+}
+
 void range_mapped(std::uint32_t event, const void* at, std::size_t size) noexcept {
   const int before = errno;
-  const cpython::Asker asker = cpython::asker();
+  const cpython::Asker asker = asker_of_mapping();
   if (event == kMoved) {
-    block_taken<format::MmapMoved>(Domain::mmap, event, at, size, asker);
+    block_taken<format::MmapMoved, true>(Domain::mmap, event, at, size, asker);
   } else {
-    block_taken<format::MmapAllocated>(Domain::mmap, event, at, size, asker);
+    block_taken<format::MmapAllocated, true>(Domain::mmap, event, at, size, asker);
   }
   errno = before;
+}
+
+std::uint64_t time_before_unmapping() noexcept {
+  const int before = errno;
+  store::make_room(detail::memory_options.recording.load(std::memory_order_relaxed));
+  errno = before;
+  return base::ticks();
 }
 
 // A time that lies back stands for no other: what this thread or another tells next has its own.
@@ -53,7 +69,7 @@ static void unmap(std::uint64_t since, const void* at, std::size_t size) noexcep
   }
   stacks::StackId stack = stacks::kEmpty;
   if (detail::detail_now() == Detail::full) {
-    stack = detail::memory_stack(recording, cpython::asker(), __builtin_frame_address(0));
+    stack = detail::memory_stack(recording, asker_of_mapping(), __builtin_frame_address(0));
   }
   using R = format::Unmapped;
   store::write_with<R>(recording, [&](store::Cursor& cursor, std::uint64_t) {
@@ -114,7 +130,8 @@ bool given_otherwise(std::uint32_t recording, std::uint64_t address, const void*
     forget_block(address);
   } else {
     const cpython::Asker asker = cpython::asker();
-    const stacks::StackId stack = memory_stack(recording, asker, frame);
+    const bool moving = stacks::is_between_stacks(frame);
+    const stacks::StackId stack = moving ? stacks::kEmpty : memory_stack(recording, asker, frame);
     tell_block<format::FreedAt>(recording, asker.attached, address, std::uint64_t{stack});
   }
   return true;

@@ -56,6 +56,8 @@ struct MemoryOptions {
   std::atomic<std::uint64_t> coarse = 0;  // ticks in which a time is not told anew
   std::atomic<const void*> last_teller = nullptr;
   std::atomic<std::uint64_t> blocks_lost = 0;  // there was no room to keep them
+  // Mappings of signal handlers that came in the middle of what is done here: they are not told.
+  std::atomic<bool> was_interrupted = false;
   std::atomic<std::uint64_t> next_sample = 0;  // ticks: when to look what the system holds for us
 };
 
@@ -150,7 +152,8 @@ template <class R, class... Values>
 
 }  // namespace detail
 
-template <class R>
+// An exact time is told of what the system gives and takes: the GIL orders none of that.
+template <class R, bool kExact = false>
 [[gnu::always_inline]] inline void block_taken(Domain domain, std::uint32_t event,
                                                const void* block, std::size_t size,
                                                cpython::Asker asker) noexcept {
@@ -163,7 +166,8 @@ template <class R>
     if (detail::taken_otherwise(recording, domain, event, address, size, asker, frame)) return;
   }
   const stacks::StackId stack = detail::memory_stack(recording, asker, frame);
-  detail::tell_block<R>(recording, asker.attached, address, size, std::uint64_t{stack});
+  const bool ordered = asker.attached && !kExact;
+  detail::tell_block<R>(recording, ordered, address, size, std::uint64_t{stack});
 }
 
 [[gnu::always_inline]] inline void block_given(const void* block) noexcept {
@@ -181,6 +185,9 @@ void block_kept(const void* block) noexcept;
 
 // Addresses mapped, by an event of kTaken or kMoved; nullptr: there was no memory. And no longer
 // mapped since that time, in ticks, whatever there was: all of a mapping, a part of one, several.
+// time_before_unmapping() gives such a time, and room for what is then told of it: a chunk that was
+// begun in between would be later.
+[[nodiscard]] std::uint64_t time_before_unmapping() noexcept;
 void range_mapped(std::uint32_t event, const void* at, std::size_t size) noexcept;
 void range_unmapped(std::uint64_t since, const void* at, std::size_t size) noexcept;
 

@@ -6,6 +6,7 @@
 #include "probes/c_allocators.h"
 #include "probes/memory_state.h"
 #include "stacks/capture.h"
+#include "stacks/unsettled.h"
 
 namespace whence::probes {
 namespace {
@@ -70,7 +71,8 @@ const char* turn_on() {
                                       static_cast<std::uint64_t>(now.detail));
   options.next_sample = 0;  // with the first event
   options.recording = recording;
-  const char* reason = now.all ? add_c_allocators() : nullptr;
+  const char* reason = nullptr;
+  if (now.all) reason = stacks::prepare_for_unsettled() ? add_c_allocators() : "no_room";
   if (!now.all) remove_c_allocators();
   return reason;
 }
@@ -94,6 +96,7 @@ const char* start_memory(const MemoryWanted& wanted) {
     missing = nullptr;
     blocks_in_use().begin(store::store().generation());
     detail::memory_options.blocks_lost = 0;
+    detail::memory_options.was_interrupted = false;
   }
   started = true;
   const char* reason = turn_on();
@@ -129,8 +132,10 @@ const char* stop_memory() {
   if (!tell_memory_state() && missing == nullptr) missing = "state_cut";
   started = false;
   blocks_in_use().clear();
+  const bool was_interrupted = detail::memory_options.was_interrupted.exchange(false);
   if (missing != nullptr) return missing;
-  return detail::memory_options.blocks_lost.exchange(0) != 0 ? "no_room" : nullptr;
+  if (detail::memory_options.blocks_lost.exchange(0) != 0) return "no_room";
+  return was_interrupted ? "signal_handlers" : nullptr;
 }
 
 std::optional<std::uint32_t> stack_in_use(std::uint64_t address) noexcept {

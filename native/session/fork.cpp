@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "base/redirect.h"
+#include "base/loader_lock.h"
 #include "probes/memory_control.h"
 #include "stacks/modules.h"
 #include "stacks/resolve.h"

@@ -1,6 +1,7 @@
 // capture.cpp: see capture.h.
 #include "stacks/capture.h"
 
+#include "base/ours.h"
 #include "cpython/frames.h"
 #include "cpython/frames_public.h"
 #include "cpython/self_test.h"
@@ -74,6 +75,7 @@ bool frames_are_trusted() noexcept {
 
 StackId capture(PyThreadState* state, std::uint32_t skip, std::uint32_t limit) noexcept {
   if (state == nullptr) return kEmpty;
+  const base::Ours ours;  // a signal handler that maps memory asks for no stack meanwhile
   if (walk_in_use() != Walk::fast) [[unlikely]]
     return capture_public(state, skip, limit);
   const cpython::Frame* frame = cpython::innermost(state);
@@ -132,6 +134,7 @@ StackId innermost_of(StackId stack, std::uint32_t limit) noexcept {
 
 StackId capture_mixed(cpython::Asker asker, const void* frame, std::uint32_t skip,
                       std::uint32_t limit) noexcept {
+  const base::Ours ours;
   MixedStacks* mine = MixedStacks::mine();
   if (mine == nullptr) return capture(asker.attached ? asker.state : nullptr, skip, limit);
   const StackId stack = frame != nullptr && unwind::kEndsAtFramePointer

@@ -57,6 +57,22 @@ template <class R, class Clock, class... Values>
   return true;
 }
 
+// Room for a record that write_with() is to have later, unless somebody takes the chunk.
+inline void make_room(std::uint32_t generation) noexcept {
+  Cursor* cursor = detail::this_cursor;
+  if (cursor == nullptr || !cursor->enter()) {
+    cursor = store().refill(generation, cursor, format::kLongestCompact, 0);
+  }
+  if (cursor != nullptr) cursor->leave();
+}
+
+// Is this thread in the middle of writing? Only a signal handler may find that it is.
+[[nodiscard]] inline bool is_writing() noexcept {
+  const Cursor* cursor = detail::this_cursor;
+  return (cursor != nullptr && cursor->busy.load(std::memory_order_relaxed) != 0) ||
+         base::holds_locks();
+}
+
 // What holds for the whole recording from now on, as metadata. False if it found no room.
 template <class R, class... Values>
 bool write_fact(Values... values) noexcept {

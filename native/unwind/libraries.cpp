@@ -172,6 +172,28 @@ std::optional<Library> find_library(Address pc) noexcept {
 #endif
 }
 
+bool is_in_library(Address pc, std::string_view name) noexcept {
+  Loaded loaded;
+  if (!find_loaded(pc, loaded) || loaded.name == 0) return false;
+  std::size_t same = 0;  // characters since the last slash that are those of the name
+  for (Address at = loaded.name; at - loaded.name < Description::kLongestPath;) {
+    constexpr std::size_t kPiece = 64;
+    char piece[kPiece];
+    const std::size_t size = kPiece - at % kPiece;
+    if (!base::safe_copy(at, piece, size)) return false;
+    for (const char c : std::string_view(piece, size)) {
+      if (c == 0) return same == name.size();
+      if (c == '/') {
+        same = 0;
+      } else if (same < name.size()) {
+        same = c == name[same] ? same + 1 : name.size() + 1;
+      }
+    }
+    at += size;
+  }
+  return false;
+}
+
 bool describe_library(Address pc, Description& description) noexcept {
   Loaded loaded;
   if (!find_loaded(pc, loaded)) return false;

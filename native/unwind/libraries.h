@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "unwind/registers.h"
 
@@ -19,6 +20,9 @@ struct Library {
 };
 
 [[nodiscard]] std::optional<Library> find_library(Address pc) noexcept;
+
+// Does the file of the library that `pc` is in have a name that begins with this? In little stack.
+[[nodiscard]] bool is_in_library(Address pc, std::string_view name) noexcept;
 
 struct Description {
   static constexpr std::size_t kLongestPath = 4096, kLongestBuildId = 64;

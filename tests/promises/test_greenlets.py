@@ -276,3 +276,38 @@ recorder.stop()
 def test_exceptions_in_greenlets_that_waited_when_it_began(path):
     done = runner.run(EXCEPTIONS_LATER, str(path))
     assert (done.status, done.out, done.err) == (0, 3 * "caught\n", "")
+
+
+SWITCHES = """
+import sys, whence, greenlet
+
+def work(depth):
+    if depth:
+        return work(depth - 1)
+    kept = [bytearray(100 + n) for n in range(10)]
+    greenlet.getcurrent().parent.switch(len(kept))
+    del kept[::2]
+    return len(kept)
+
+with whence.record(sys.argv[1], gc=False, {options}):
+    for turn in range(300):
+        pair = [greenlet.greenlet(work) for _ in range(2)]
+        for number, one in enumerate(pair):
+            one.switch(number + turn % 5)
+        for one in pair:
+            assert one.switch() == 5
+with whence.open(sys.argv[1]) as recording:
+    losses, counts = recording.losses, recording.memory.counts
+    assert losses.produced == losses.recorded, losses
+    assert counts.contradictions == 0, counts
+"""
+
+
+@pytest.mark.parametrize("detail", ["alloc", "full", "state"])
+@pytest.mark.parametrize("what", ["True", "'all'", "True, native=True"])
+@pytest.mark.parametrize("calls", [True, False])
+def test_memory_of_greenlets(path, detail, what, calls):
+    """A switch gives memory back when the thread's frames are those of nobody."""
+    options = f"memory={what}, memory_detail={detail!r}, calls={calls}"
+    done = runner.run(SWITCHES.replace("{options}", options), str(path))
+    assert (done.status, done.out, done.err) == (0, "", "")

@@ -21,7 +21,7 @@ def merge(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def _joined(parts: list[Part]) -> Part:
-    """Put parts of one namespace together: all handles, or those since an earlier one."""
+    """Put parts of one namespace together: of all its handles, or of the new ones."""
     largest = max(parts, key=lambda part: len(part.rows))  # as a rule, all there is
     tops = (part.top for part in (largest, *parts))
     top = next((top for top in tops if top is not None), None)
