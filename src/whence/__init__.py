@@ -62,11 +62,8 @@ del _calls, TYPE_CHECKING
 
 def __getattr__(name: str) -> "ModuleType | type":
     """Import what few programs need when they do; types, when pickles ask for them."""
-    if name in ("handles", "memory"):
-        module = f"whence.{name}"
-    elif name in _TYPES:
-        module = f"whence.{_TYPES[name]}"
-    else:
+    is_type = name in _TYPES
+    if not is_type and name not in ("handles", "memory"):
         message = f"module 'whence' has no attribute {name!r}"
         raise AttributeError(message)
     # What that takes is no business of the program's, whose memory may be recorded.
@@ -74,10 +71,7 @@ def __getattr__(name: str) -> "ModuleType | type":
     try:
         from importlib import import_module  # noqa: PLC0415
 
-        found = import_module(module)
+        found = import_module(f"whence.{_TYPES.get(name, name)}")
     finally:
         _core.set_answering(before)
-    if name not in _TYPES:
-        return found
-    type_: type = getattr(found, name)
-    return type_
+    return vars(found)[name] if is_type else found  # type: ignore[no-any-return]
