@@ -74,4 +74,4 @@ def __getattr__(name: str) -> "ModuleType | type":
         found = import_module(f"whence.{_TYPES.get(name, name)}")
     finally:
         _core.set_answering(before)
-    return vars(found)[name] if is_type else found  # type: ignore[no-any-return]
+    return vars(found)[name] if is_type else found

@@ -7,13 +7,12 @@ such a table names it, unless it is below a folder that the caller has given.
 from __future__ import annotations
 
 import linecache
+import os
 import unicodedata
 from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
-
     from whence._core import SourceRange
 
 _LARGEST_SOURCE = 1 << 24
@@ -25,7 +24,7 @@ class Sources:
     """Finds lines, and looks into each file below ``root`` once."""
 
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
-        self._root = None if root is None else Path(root).resolve()
+        self._root = None if root is None else _folder(root)
         self._below: dict[str, list[str]] = {}
 
     def shown(self, place: SourceRange, *, is_loaded: bool) -> list[str]:
@@ -48,6 +47,14 @@ class Sources:
             case (_, _, list(lines), _):
                 return lines[line - 1] if line <= len(lines) else ""
         return "" if is_loaded else linecache.getline(filename, line)
+
+
+def _folder(root: str | os.PathLike[str]) -> Path:
+    name = root.__fspath__() if isinstance(root, os.PathLike) else root
+    if not isinstance(name, str):
+        message = f"root must be a str or a path, not {type(name).__name__}"
+        raise TypeError(message)
+    return Path(name).resolve()
 
 
 def _read_below(root: Path, filename: str) -> list[str]:
