@@ -360,8 +360,10 @@ def test_modules_of_the_program_are_back_after_the_summary(beside, monkeypatch):
         beside.write(f"{name}.py", "own = True")
     path = [*sys.path]
     names = ("colorsys", "json", "json.decoder", "wave")
-    for name in [each for each in sys.modules if each.partition(".")[0] in names]:
-        monkeypatch.delitem(sys.modules, name)
+    known = {each for each in sys.modules if each.partition(".")[0] in names}
+    for name in known.union(names):
+        monkeypatch.setitem(sys.modules, name, None)  # to be undone
+        del sys.modules[name]
     monkeypatch.syspath_prepend(beside.folder)
     of_program = {name: importlib.import_module(name) for name in names}
     monkeypatch.setitem(sys.modules, "queue", None)  # which is not to be imported
