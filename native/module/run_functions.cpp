@@ -8,12 +8,26 @@
 #include "cpython/alone.h"
 #include "cpython/ref.h"
 #include "cpython/thread.h"
+#include "probes/memory_control.h"
 
 namespace whence::module {
 namespace {
 
+// Whoever calls the program may be ours; what is called is not, and what it takes is its own.
+class Program {
+ public:
+  Program() noexcept : answering_(probes::set_answering(false)) {}
+  ~Program() { probes::set_answering(answering_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+ private:
+  bool answering_;
+};
+
 PyObject* call_alone(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   if (nargs == 0) return PyErr_Format(PyExc_TypeError, "call_alone() needs something to call");
+  const Program program;
   return cpython::call_alone(cpython::calling_state(), [&] {
     return PyObject_Vectorcall(args[0], args + 1, static_cast<std::size_t>(nargs - 1), nullptr);
   });
@@ -23,6 +37,7 @@ PyObject* execute_alone(PyObject*, PyObject* args) {
   PyObject *code, *names;
   if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &code, &PyDict_Type, &names)) return nullptr;
   if (PySys_Audit("exec", "O", code) < 0) return nullptr;
+  const Program program;
   return cpython::call_alone(cpython::calling_state(),
                              [&] { return PyEval_EvalCode(code, names, names); });
 }

@@ -45,13 +45,25 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+# The types of what is read, which say that they are from here: nobody need name them.
+_TYPES = dict.fromkeys(
+    [
+        *("Call", "Collection", "Counter", "ExceptionEvent", "Function", "Group"),
+        *("HandleEvent", "Losses", "Process", "Record", "RecordingInfo", "Span"),
+        *("Task", "Thread"),
+    ],
+    "_events",
+)
+_TYPES["Statistics"] = "_statistics"
+
 _environment.apply()
 del _calls, TYPE_CHECKING
 
 
-def __getattr__(name: str) -> "ModuleType":
-    """Import what few programs need when they do."""
-    if name not in ("handles", "memory"):
+def __getattr__(name: str) -> "ModuleType | type":
+    """Import what few programs need when they do; types, when pickles ask for them."""
+    is_type = name in _TYPES
+    if not is_type and name not in ("handles", "memory"):
         message = f"module 'whence' has no attribute {name!r}"
         raise AttributeError(message)
     # What that takes is no business of the program's, whose memory may be recorded.
@@ -59,6 +71,7 @@ def __getattr__(name: str) -> "ModuleType":
     try:
         from importlib import import_module  # noqa: PLC0415
 
-        return import_module(f"whence.{name}")
+        found = import_module(f"whence.{_TYPES.get(name, name)}")
     finally:
         _core.set_answering(before)
+    return vars(found)[name] if is_type else found

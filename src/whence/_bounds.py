@@ -1,6 +1,7 @@
 """Which part of a recording is read, and for how long."""
 
 import time
+from operator import index
 
 from whence import _units
 
@@ -8,6 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
+
+_LATEST = (1 << 63) - 1  # a time
+_IDS = 1 << 32
 
 
 class Bounds:
@@ -42,7 +46,8 @@ class Bounds:
         ends = [t for t in (self.end, moment(end, "end")) if t is not None]
         chosen = self.threads
         if threads is not None:
-            chosen = tuple(t for t in threads if chosen is None or t in chosen)
+            wanted = ids(threads, "threads")
+            chosen = tuple(t for t in wanted if chosen is None or t in chosen)
         first, last = max(starts, default=None), min(ends, default=None)
         if first is not None and last is not None:
             last = max(first, last)
@@ -93,4 +98,19 @@ def moment(time: "int | str | None", name: str) -> "int | None":
     if time is not None and not isinstance(time, int):
         message = f"{name} takes nanoseconds or a text like '1.5s', not {time!r}"
         raise TypeError(message)
-    return time
+    return None if time is None else max(-_LATEST, min(time, _LATEST))
+
+
+def ids(numbers: "Iterable[int]", name: str) -> "tuple[int, ...]":
+    """Return ids as a recording has them; nothing need have these."""
+    # A text is iterable, too, and so is what has the id.
+    plain = not isinstance(numbers, (str, bytes)) and hasattr(numbers, "__iter__")
+    given: tuple[Any, ...] = tuple(numbers) if plain else (numbers,)
+    for id_ in given:
+        if not plain or isinstance(id_, bool) or not hasattr(id_, "__index__"):
+            message = f"{name} takes ids, as Recording.{name} has them, not {id_!r}"
+            raise TypeError(message)
+        if not 0 <= index(id_) < _IDS:
+            message = f"{name} takes ids, as Recording.{name} has them: {id_!r} is none"
+            raise ValueError(message)
+    return tuple(map(index, given))

@@ -28,7 +28,6 @@ _ACTIONS = (
 )
 _MOST_POINTS = 4096
 _LARGEST = (1 << 64) - 1
-_LATEST = (1 << 63) - 1  # a time
 
 
 class Peak(NamedTuple):
@@ -225,8 +224,7 @@ class Memory:
         return [MemoryEvent(self._names, event) for event in self._answer(read)]
 
     def _live(self, start: int | None, end: int | None, at: int | None) -> MemoryGroups:
-        times = [t and max(min(t, _LATEST), -_LATEST) for t in (start, end, at)]
-        read = self._reader.memory_live(tuple(self._bounds), *times)
+        read = self._reader.memory_live(tuple(self._bounds), start, end, at)
         return MemoryGroups(self._names, self._answer(read))
 
     def _usage_point(

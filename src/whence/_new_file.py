@@ -46,8 +46,12 @@ def new_file(path: str, *, force: bool) -> Iterator[BinaryIO]:
     if is_there(path, force=force):
         expect_regular(path)
     with beside(path) as new:
-        with open(_packing.create(new), "wb") as file:  # noqa: PTH123
+        descriptor, named = _packing.create(new)
+        with open(descriptor, "wb") as file:  # noqa: PTH123
             yield file
+            file.flush()
+            if not named:
+                _packing.name(descriptor, new)
         if force:
             Path(new).replace(path)
         else:

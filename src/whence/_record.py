@@ -277,15 +277,20 @@ class record:  # noqa: N801
 
     def _begin(self, path: str | None) -> None:
         """Begin a session. One that failed for lack of something is not current."""
-        session = Session(self._options, path)
-        session.begin()
-        self._session = session
-        if session.running:
-            _process.current = self
-            if self._options.follow:
-                from whence import _follow  # noqa: PLC0415
+        # What is taken for this is not the program's, once memory is recorded, too.
+        before = _core.set_answering(True)
+        try:
+            session = Session(self._options, path)
+            session.begin()
+            self._session = session
+            if session.running:
+                _process.current = self
+                if self._options.follow:
+                    from whence import _follow  # noqa: PLC0415
 
-                _follow.announce(session.path, self._options)
+                    _follow.announce(session.path, self._options)
+        finally:
+            _core.set_answering(before)
 
     def _end(self) -> None:
         _process.current = None

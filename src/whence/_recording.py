@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from itertools import chain, islice
 
-from whence._bounds import Bounds
+from whence import _bounds
 from whence._event_list import Events
 from whence._part import Part, Place, Readers, RecordingError, zstd
 
@@ -65,7 +65,7 @@ class Recording:
 
     def __init__(self, path: str, file: int) -> None:
         self._path = path
-        self._bounds = Bounds()
+        self._bounds = _bounds.Bounds()
         self._readers: Readers | None = Readers(path, file)
         self._folders: dict[str, None] | None = None
         try:
@@ -107,7 +107,7 @@ class Recording:
         part._whole = self._whole
         part._bounds = self._bounds.within(start, end, threads, timeout)
         if processes is not None:
-            chosen = set(processes)
+            chosen = set(_bounds.ids(processes, "processes"))
             part._parts = tuple(each for each in self._parts if each.id in chosen)
         return part
 

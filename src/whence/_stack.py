@@ -21,8 +21,8 @@ def frames(stack: Stack) -> tuple[Frame, ...]:
     return tuple(symbolize([stack])[0])
 
 
-class _Summary(traceback.StackSummary):
-    """Says no line where none is known, as of native code."""
+class Summary(traceback.StackSummary):
+    """Says no line where none is known, as of native code and some handles."""
 
     def format_frame_summary(
         self, frame_summary: traceback.FrameSummary, **how: Any
@@ -36,7 +36,7 @@ def summary(stack: Stack) -> traceback.StackSummary:
     resolved = symbolize([stack])[0]
     for filename in {frame.filename for frame in resolved}:
         linecache.checkcache(filename)
-    return _Summary(_frame_summary(frame) for frame in reversed(resolved))
+    return Summary(_frame_summary(frame) for frame in reversed(resolved))
 
 
 def _frame_summary(frame: Frame) -> traceback.FrameSummary:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from traceback import FrameSummary, StackSummary, TracebackException
+from traceback import FrameSummary, TracebackException
+
+from whence._stack import Summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ def format_exception(error: BaseException, expansion: Expansion | None) -> str:
         waiting = [shown]
         while waiting:
             each = waiting.pop()
-            frames = [f for frame in each.stack for f in _expanded(frame, expansion)]
-            each.stack = StackSummary.from_list(frames)
+            each.stack = Summary(
+                f for frame in each.stack for f in _expanded(frame, expansion)
+            )
             inside = [each.__cause__, each.__context__]
             waiting += filter(
                 None, [*inside, *(getattr(each, "exceptions", None) or ())]

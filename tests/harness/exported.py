@@ -2,12 +2,13 @@
 
 Each reader gives a dictionary from what the format calls a function to ``Total``.
 ``expected()`` makes the same out of a recording. A tool that is not there skips the
-test with a reason; ``tools/install-format-checkers`` installs them.
+test with a reason, and fails it in CI; ``tools/install-format-checkers`` installs them.
 """
 
 import functools
 import gzip
 import json
+import os
 import pstats as standard_pstats
 import re
 import shutil
@@ -30,6 +31,13 @@ class Total(NamedTuple):
     calls: int | None  # None: the format does not count calls
     total: int
     own: int
+
+
+def needs(checker, *, there):
+    """Skip the test without that checker; where CI is set, it fails."""
+    if not there:
+        end = pytest.fail if os.environ.get("CI") else pytest.skip
+        end(f"no {checker}: tools/install-format-checkers")
 
 
 def suffix(name):
@@ -118,8 +126,8 @@ def _profile_class():
     factory = pytest.importorskip("google.protobuf.message_factory")
     from google.protobuf import descriptor_pb2
 
-    if shutil.which("protoc") is None or not PROTO.exists():
-        pytest.skip("no protoc, or no profile.proto: tools/install-format-checkers")
+    there = shutil.which("protoc") is not None and PROTO.exists()
+    needs("protoc, or no profile.proto", there=there)
     made = subprocess.run(
         [
             *("protoc", f"--proto_path={PROTO.parent}"),
@@ -197,8 +205,7 @@ def pstats(path):
 
 def annotate(path, *options):
     """Run callgrind_annotate; return its lines about functions."""
-    if shutil.which("callgrind_annotate") is None:
-        pytest.skip("no callgrind_annotate: tools/install-format-checkers")
+    needs("callgrind_annotate", there=shutil.which("callgrind_annotate") is not None)
     done = subprocess.run(
         [
             *("callgrind_annotate", "--threshold=100", "--show-percs=no"),

@@ -41,7 +41,8 @@ class Perfetto:
         self.tracks = {}
         self.events = []
         self.places = {}
-        clocks, defaults, names = {}, {}, {}
+        self.functions = []  # of each event: the name, file and line that it refers to
+        clocks, defaults, names, sources = {}, {}, {}, {}
         for packet in trace.packet:
             sequence = packet.trusted_packet_sequence_id
             assert sequence
@@ -58,6 +59,7 @@ class Perfetto:
             for place in packet.interned_data.source_locations:
                 name = names[sequence][place.iid]
                 self.places[name] = (place.file_name, place.line_number)
+                sources[sequence, place.iid] = name, place.file_name, place.line_number
             if packet.HasField("track_descriptor"):
                 self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
             if not packet.HasField("track_event"):
@@ -71,6 +73,8 @@ class Perfetto:
                 track = defaults[sequence].track_event_defaults.track_uuid
             name = event.name or names.get(sequence, {}).get(event.name_iid)
             self.events.append((track, event.type, name, time, event))
+            source = sources.get((sequence, event.source_location_iid))
+            self.functions.append(source or (name, None, None))
 
     def slices(self, which):
         chosen = [e[:4] for e in self.events if which(self.tracks.get(e[0]))]

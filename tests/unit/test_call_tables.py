@@ -1,6 +1,7 @@
 """Calls as columns, as Arrow streams, as Parquet: the same calls each time."""
 
 import itertools
+import re
 from collections import Counter
 
 import pytest
@@ -95,6 +96,48 @@ def test_slices_share_out_the_time(recorded):
 def test_times_of_slices_are_checked(recorded, bad):
     with pytest.raises((TypeError, ValueError), match="start"):
         recorded.slice(start=bad)
+
+
+def test_times_of_slices_may_be_any(recorded):
+    everything = list(recorded.calls().read())
+    assert list(recorded.slice(-(10**30), 10**30).calls().read()) == everything
+    for none in (recorded.slice(10**30), recorded.slice(end=-(10**30))):
+        assert none.functions == []
+        assert list(none.spans) == []
+        assert none.memory.leaks() == []
+
+
+@pytest.mark.parametrize("what", ["threads", "processes"])
+class TestIdsOfSlices:
+    @pytest.mark.parametrize(
+        "bad", [["w0"], "w0", "1", b"1", [1, None], [1.0], [True], 1, [[1]], [2j]]
+    )
+    def test_are_numbers(self, recorded, what, bad):
+        message = f"{what} takes ids, as Recording.{what} has them, not "
+        with pytest.raises(TypeError, match=re.escape(message)):
+            recorded.slice(**{what: bad})
+
+    def test_are_not_what_has_them(self, recorded, what):
+        with pytest.raises(TypeError, match=f"as Recording.{what} has them, not"):
+            recorded.slice(**{what: getattr(recorded, what)})
+
+    @pytest.mark.parametrize("bad", [-1, 2**32, 2**32 + 1, -(10**30)])
+    def test_are_small(self, recorded, what, bad):
+        message = f"{what} takes ids, as Recording.{what} has them: {bad} is none"
+        with pytest.raises(ValueError, match=message):
+            recorded.slice(**{what: [1, bad]})
+
+    @pytest.mark.parametrize("none", [[], [0], [77], [2**32 - 1]])
+    def test_may_be_those_of_nothing(self, recorded, what, none):
+        part = recorded.slice(**{what: none})
+        assert (part.threads, part.functions, list(part.gc)) == ([], [], [])
+
+    def test_may_come_in_any_way(self, recorded, what):
+        np = pytest.importorskip("numpy")
+        everything = [f.calls for f in recorded.functions]
+        for ids in ({1}, iter([1]), {1: "one"}, np.array([1, 7]), range(2)):
+            part = recorded.slice(**{what: ids})
+            assert [f.calls for f in part.functions] == everything
 
 
 def test_arrow(recorded):

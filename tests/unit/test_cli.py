@@ -1,9 +1,11 @@
 """whence verify and whence recover."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -226,6 +228,42 @@ def test_only_regular_files_are_replaced(path, tmp_path, command):
         assert line == f"{out} is not a regular file: it is not replaced"
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("force", [[], ["-f"]])
+@pytest.mark.parametrize("lacks", ["nothing", "O_TMPFILE"])
+def test_nothing_is_left_of_a_verb_that_is_killed(path, tmp_path, lacks, force):
+    """A file without a name goes with whoever had it open."""
+    kill = """
+        import os, signal, sys
+        from whence import cli, _recording
+        real = os.open
+        def fake_open(path, flags, *more):
+            if flags & os.O_TMPFILE == os.O_TMPFILE:
+                raise OSError(95, "not supported")
+            return real(path, flags, *more)
+        if sys.argv.pop(1) == "O_TMPFILE":
+            os.open = fake_open
+        rewrite = _recording.rewrite
+        def rewrite_and_die(*args, **more):
+            result = rewrite(*args, **more)
+            if sys.argv[-1] == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+        _recording.rewrite = rewrite_and_die
+        sys.exit(cli.main([each for each in sys.argv[1:] if each != "die"]))
+    """
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", textwrap.dedent(kill), lacks]
+    command += ["recover", path, "-o", out, *force]
+    done = subprocess.run([*command, "die"])
+    assert done.returncode == -signal.SIGKILL
+    others = [name for name in os.listdir(tmp_path) if name != "app.whence"]
+    assert len(others) == (lacks != "nothing")
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert run("verify", out).returncode == 0
+    assert sorted(os.listdir(tmp_path)) == sorted(["app.whence", "out", *others])
 
 
 @pytest.mark.parametrize("force", [[], ["-f"]])

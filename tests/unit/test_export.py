@@ -134,7 +134,7 @@ def test_what_comes_meanwhile_is_kept(recording, tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["a.collapsed", "app.whence"]
 
 
-def no_links(*_):
+def no_links(*_, **__):
     raise PermissionError(1, "Operation not permitted")
 
 

@@ -47,8 +47,7 @@ def test_commands_print_what_is_shown(command, shown, folder):
     tool = shlex.split(command)[0]
     beside = Path(sys.executable).parent
     path = f"{beside}{os.pathsep}{os.environ['PATH']}"
-    if shutil.which(tool, path=path) is None:
-        pytest.skip(f"no {tool}: tools/install-format-checkers")
+    exported.needs(tool, there=shutil.which(tool, path=path) is not None)
     if "parquet" in command:
         pytest.importorskip("pyarrow")
         pytest.importorskip("duckdb")

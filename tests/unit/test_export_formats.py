@@ -1,5 +1,6 @@
 """Each format on its own, through what its own tools and schemas say."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -65,10 +66,32 @@ def test_collapsed_lines(make):
     ]
 
 
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_in_ci_a_checker_that_is_missing_is_a_failure(monkeypatch, tmp_path, ci):
+    monkeypatch.setenv("CI", ci)
+    exported.needs("what is there", there=True)
+    end = pytest.fail.Exception if ci else pytest.skip.Exception
+    with pytest.raises(end, match="no such tool: tools/install-format-checkers"):
+        exported.needs("such tool", there=False)
+    # The same of what installs them, where nothing can be installed.
+    for name in ("npm", "apt-get", "id"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "tools").mkdir()
+    script = exported.ROOT / "tools" / "install-format-checkers"
+    copy = shutil.copy(script, tmp_path / "tools")
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [copy], env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert "not installed: npm install speedscope stackvis" in done.stderr
+    assert done.returncode == bool(ci)
+
+
 def test_collapsed_is_read_by_stackvis(make, rng):
     stackvis = exported.PACKAGES / "stackvis" / "cmd" / "stackvis"
-    if not stackvis.exists() or shutil.which("node") is None:
-        pytest.skip("no stackvis: tools/install-format-checkers")
+    there = stackvis.exists() and shutil.which("node") is not None
+    exported.needs("stackvis", there=there)
     trees = call_trees.random_trees(rng, len(FUNCTIONS), 300)
     out = make("collapsed", call_trees.steps_of(trees))
     done = subprocess.run(
@@ -82,8 +105,7 @@ def test_collapsed_is_read_by_stackvis(make, rng):
 
 
 def test_speedscope_keeps_to_its_schema(make):
-    if not exported.SCHEMA.exists():
-        pytest.skip("no schema of speedscope: tools/install-format-checkers")
+    exported.needs("schema of speedscope", there=exported.SCHEMA.exists())
     pytest.importorskip("jsonschema")
     loaded = exported.speedscope_file(make("speedscope", STEPS, [0, -1]))
     assert loaded["exporter"] == f"whence@{whence.__version__}"
@@ -134,8 +156,7 @@ def test_pprof_has_no_time_of_its_own(make):
 
 def test_pprof_is_read_by_go(make):
     """pprof itself would take <module> for a template of C++ in some fields."""
-    if shutil.which("go") is None:
-        pytest.skip("no go")
+    exported.needs("go", there=shutil.which("go") is not None)
     functions = [("<module>", "/app/main.py", 1), ("f.<locals>.<lambda>", "/a.py", 2)]
     out = make("pprof", [0, 1, -1, -1], functions=functions)
     done = subprocess.run(

@@ -1,12 +1,15 @@
 """The public surface is exactly what it says it is."""
 
+import copy
 import inspect
+import pickle
 from pathlib import Path
 
 import pytest
 
 import whence
 import whence.generated
+from whence import _events, _frame, _statistics
 
 PUBLIC = [
     *("Frame", "Recording", "RecordingError", "Stack", "__version__", "capture"),
@@ -39,6 +42,34 @@ def test_some_modules_are_imported_when_they_are_asked_for(run_python, name):
         )
         assert out == f"False\n{LAZY[name]}\n"
     assert not hasattr(whence, "memories")
+
+
+def test_what_is_said_to_be_in_whence_is_found_there():
+    """Pickles look for it there; it is in no list of names."""
+    types = [
+        value
+        for module in (_events, _frame, _statistics)
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, tuple)
+    ]
+    assert len(types) > 14
+    for type_ in types:
+        assert getattr(whence, type_.__name__) is type_
+        assert type_.__module__ == "whence"
+        item = type_(*range(len(type_._fields)))
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            again = pickle.loads(pickle.dumps(item, protocol))
+            assert (type(again), again) == (type_, item)
+        assert copy.deepcopy(item) == copy.copy(item) == item
+    assert {t.__name__ for t in types} - {"Frame"} == set(whence._TYPES)
+
+
+def test_a_pickle_of_what_was_read_is_read_where_nothing_is_imported(run_python):
+    item = _events.Function("f", "a.py", 1, 2, 3, 4)
+    out = run_python(f"import pickle; print(pickle.loads({pickle.dumps([item])}))")
+    assert out == f"{[item]}\n"
+    out = run_python("import sys, whence; print('whence._events' in sys.modules)")
+    assert out == "False\n"
 
 
 def test_generated_says_what_it_exports():

@@ -1,12 +1,13 @@
 """Line maps and providers."""
 
+import re
 import threading
 import traceback
 
 import pytest
 
 import whence
-from whence import generated
+from whence import generated, handles
 
 
 @pytest.fixture(autouse=True)
@@ -247,6 +248,19 @@ class TestTracebacks:
         wrapped.__cause__ = errors[0]
         text = generated.format_exception(ExceptionGroup("all", [wrapped, errors[1]]))
         assert text.count('"a.ex", line 7, in inner') == 2
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_what_has_no_line_is_printed_without_one(self, grouped):
+        """As of a handle whose source nobody knows; a stack prints it so, too."""
+        recorder = handles.Recorder()
+        handle = recorder.issue(None, "mul", handles.InlinedCall("fwd", None))
+        recorder.stop().line_map("<fails>", {2: handle})
+        with pytest.raises(ZeroDivisionError) as caught:
+            self.fail()
+        error = ExceptionGroup("all", [caught.value]) if grouped else caught.value
+        text = generated.format_exception(error)
+        assert "None" not in text
+        assert re.search(r'^[ |]*  File "<unknown>", in fwd$', text, re.MULTILINE)
 
     def test_nothing_is_added_where_nothing_is_known(self):
         with pytest.raises(ZeroDivisionError) as caught:

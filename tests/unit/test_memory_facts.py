@@ -9,7 +9,7 @@ import pytest
 
 import whence
 from harness import command
-from harness.walks import IS_FAST
+from harness.walks import IS_FAST, needs_stacks
 from whence._recording import has_memory
 
 pytestmark = pytest.mark.store
@@ -157,3 +157,39 @@ def test_nothing_of_ours_is_in_use_at_the_end(tmp_path):
         assert str(script) in taken
         by = [g.stack[0] for g in found if g.stack[0].filename.startswith(ours)]
         assert {frame.name for frame in by} <= {"tag.__init__", "<dictcomp>"}, by
+
+
+@needs_stacks
+@pytest.mark.parametrize("options", [[], ["--follow"], ["--memory-all"]])
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "1 / 0", "sys.stdout = None"])
+def test_a_run_takes_nothing_while_it_is_recorded(tmp_path, end, options):
+    """Between the start of the recording and the program, and after that."""
+    script, path = tmp_path / "app.py", tmp_path / "a.whence"
+    at_exit = "atexit.register(lambda: kept.append(bytes(44_321)))"
+    script.write_text(f"import atexit, sys; kept = [bytes(54_321)]; {at_exit}\n{end}\n")
+    command.run("run", "--memory", *options, "-o", path, script)
+    ours = Path(whence.__file__).parent
+    with whence.open(path) as recording:
+        memory = recording.memory
+        for groups in (memory.allocated(), memory.churn(), memory.leaks()):
+            places = {(f.filename, f.name) for g in groups for f in g.stack}
+            files = {Path(file) for file, _ in places if Path(file).is_absolute()}
+            found = {file for file in files if file.is_relative_to(ours)}
+            # An exit goes through what is around it, as its traceback says.
+            allowed = {ours / "__main__.py", ours / "cli" / "__init__.py"}
+            assert found <= (set() if end == "pass" else allowed), found
+        taken = {g.bytes // 1000 for g in memory.allocated() if g.stack}
+        assert {44, 54} <= taken  # of the program
+
+
+@needs_stacks
+def test_a_start_takes_nothing_that_is_recorded(tmp_path):
+    path = tmp_path / "a.whence"
+    with whence.record(path, memory=True, calls=False, follow=True):
+        kept = bytes(54_321)
+    ours = str(Path(whence.__file__).parent)
+    with whence.open(path) as recording:
+        stacks = [g.stack for g in recording.memory.allocated() if g.stack]
+        assert any(stack[0].filename == __file__ for stack in stacks)
+        assert [s for s in stacks if s[0].filename.startswith(ours)] == []
+    del kept

@@ -302,6 +302,8 @@ def test_slices_by_process(paths, merged):
     two = merged.slice(processes=[3, 1, 99])
     assert [process.id for process in two.processes] == [1, 3]
     assert two.slice(processes=[1, 2]).processes == merged.processes[:1]
+    everything = list(merged.calls().read())
+    assert list(merged.slice(-(2**70), 2**70).calls().read()) == everything
     none = merged.slice(processes=[])
     assert (none.threads, list(none.spans), none.functions) == ([], [], [])
     assert len(none.calls().read()) == len(none.call_tree()) == 0

@@ -1,7 +1,9 @@
 """whence.record: where it writes, when it begins and ends, and what it refuses."""
 
+import errno
 import os
 import re
+import signal
 import stat
 import threading
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 import whence
 from harness import runner
+from whence import _packing
 
 pytestmark = pytest.mark.store
 
@@ -203,8 +206,6 @@ class TestFile:
 
     def test_that_cannot_be_made_leaves_the_old_one(self, tmp_path, faults):
         """With overwrite=True the new one takes the place of a file when it is good."""
-        import errno
-
         path = tmp_path / "a.whence"
         path.write_text("precious")
         for call in ("fallocate", "mmap", "rename", "identify", "open"):
@@ -218,8 +219,6 @@ class TestFile:
             assert list(tmp_path.iterdir()) == [path], call
 
     def test_a_failing_dump_leaves_the_old_one(self, tmp_path, faults):
-        import errno
-
         copy = tmp_path / "copy.whence"
         copy.write_text("precious")
         with whence.record(tmp_path / "a.whence", calls=False) as recorder:
@@ -266,6 +265,69 @@ class TestFile:
             "a.whence",
             "moved.whence",
         ]
+
+    def test_is_alone_if_the_program_is_killed_while_it_is_packed(self, tmp_path):
+        kill = """
+            import os, signal, sys, whence
+            from whence import _packing
+            copy = _packing._copy
+            def copy_and_die(*arguments):
+                copy(*arguments)
+                os.kill(os.getpid(), signal.SIGKILL)
+            _packing._copy = copy_and_die
+            with whence.record(sys.argv[1], calls=False):
+                whence.mark("inside")
+        """
+        outcome = runner.run(kill, str(tmp_path / "a.whence"))
+        assert outcome.status == -signal.SIGKILL
+        assert os.listdir(tmp_path) == ["a.whence"]
+        assert marks(tmp_path / "a.whence") == ["inside"]
+
+    @pytest.mark.parametrize("lacks", ["O_TMPFILE", "links"])
+    def test_is_packed_where_every_file_has_a_name(self, tmp_path, monkeypatch, lacks):
+        made = []
+        real = os.open
+
+        def fake_open(path, flags, *mode):
+            if flags & os.O_TMPFILE == os.O_TMPFILE and lacks == "O_TMPFILE":
+                raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+            made.append((os.fspath(path), flags))
+            return real(path, flags, *mode)
+
+        def no_links(*_, **__):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+        if lacks == "links":
+            monkeypatch.setattr(os, "link", no_links)
+        monkeypatch.setattr(os, "open", fake_open)
+        with whence.record(tmp_path / "a.whence", calls=False):
+            whence.mark("inside")
+        monkeypatch.undo()
+        path, flags = made[-1]
+        assert path.endswith(".packing")
+        assert flags & os.O_EXCL
+        assert flags & os.O_NOFOLLOW
+        assert os.listdir(tmp_path) == ["a.whence"]
+        assert stat.S_IMODE((tmp_path / "a.whence").stat().st_mode) == 0o600
+        assert marks(tmp_path / "a.whence") == ["inside"]
+        with whence.open(tmp_path / "a.whence") as recording:
+            assert recording.info.packed
+
+    def test_stays_as_it_is_if_the_packed_one_gets_no_name(self, tmp_path, monkeypatch):
+        def fail(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        copy = _packing._copy
+
+        def copy_then_fail(*arguments):
+            copy(*arguments)
+            monkeypatch.setattr(_packing, "name", fail)
+
+        monkeypatch.setattr(_packing, "_copy", copy_then_fail)
+        with whence.record(tmp_path / "a.whence", calls=False):
+            whence.mark("inside")
+        assert os.listdir(tmp_path) == ["a.whence"]
+        assert marks(tmp_path / "a.whence") == ["inside"]
 
     def test_is_packed_when_it_is_closed(self, tmp_path):
         for pack in (True, False):

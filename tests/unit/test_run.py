@@ -1,5 +1,7 @@
 """whence run: every program does what it does when python runs it."""
 
+import importlib
+import importlib.machinery
 import os
 import py_compile
 import signal
@@ -11,6 +13,7 @@ import pytest
 import whence
 from harness.beside_python import execute
 from harness.beside_python import whence as whence_command
+from whence.cli import _import_path
 
 pytestmark = pytest.mark.store
 
@@ -321,6 +324,77 @@ def test_modules_of_the_program_are_its_own(beside):
     assert done.out == beside.same("app.py").out
     assert done.err.startswith(b"whence: recorded ")
     assert b"look further" in done.err
+
+
+@pytest.mark.parametrize("options", [[], ["--memory"], ["--memory-all", "--native"]])
+def test_all_modules_of_the_program_may_have_names_of_pythons(beside, options):
+    # All that is not imported before the program begins is the program's to have.
+    text = "import sys; print(*sorted(sys.stdlib_module_names - set(sys.modules)))"
+    beside.write("names.py", text)
+    ours = ["-f", "-o", beside.recording, *options]
+    done = beside.run("-q", *ours, "names.py")
+    builtin = (importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter)
+    names = [
+        name
+        for name in done.out.decode().split()
+        if not any(importer.find_spec(name) for importer in builtin)
+        and name != "distutils"  # setuptools finds it in its own way
+    ]
+    assert {"typing", "json", "inspect", "dataclasses", "re"} <= {*names}
+    for name in ("rich", *names):
+        beside.write(f"folder/{name}.py", "class Own: pass\n")
+    text = "".join(f"import {name}; {name}.Own()\n" for name in ("rich", *names))
+    # Also functions of atexit, and they come before the summary, have their own.
+    text += "import atexit; atexit.register(lambda: print(__import__('typing').Own))\n"
+    beside.write("folder/app.py", text)
+    done = beside.run(*ours, "folder/app.py")
+    assert (done.status, done.out) == (0, b"<class 'typing.Own'>\n"), done.err
+    assert done.err.startswith(b"whence: recorded ")
+    assert b"no summary" not in done.err
+    assert b"look further" in done.err
+    assert (b"  memory: at most" in done.err) == bool(options)
+
+
+def test_modules_of_the_program_are_back_after_the_summary(beside, monkeypatch):
+    for name in ("colorsys", "json/__init__", "json/decoder", "wave"):
+        beside.write(f"{name}.py", "own = True")
+    path = [*sys.path]
+    names = ("colorsys", "json", "json.decoder", "wave")
+    known = {each for each in sys.modules if each.partition(".")[0] in names}
+    for name in known.union(names):
+        monkeypatch.setitem(sys.modules, name, None)  # to be undone
+        del sys.modules[name]
+    monkeypatch.syspath_prepend(beside.folder)
+    of_program = {name: importlib.import_module(name) for name in names}
+    monkeypatch.setitem(sys.modules, "queue", None)  # which is not to be imported
+    before = [*sys.path], sys.modules.copy()
+    with _import_path.as_before(path):
+        import colorsys
+        import json.scanner
+        import queue
+
+        assert not any(hasattr(each, "own") for each in (colorsys, json, json.decoder))
+        assert queue.Queue
+        assert "wave" not in sys.modules
+    assert (sys.path, sys.modules) == before
+    assert all(module.own for module in of_program.values())
+
+
+def test_a_summary_that_cannot_be_made_is_a_line(beside):
+    text = """\
+        import sys
+        class Finder:
+            def find_spec(self, name, *_):
+                if name == "whence.cli._summary":
+                    raise {error}("no\\nmore")
+        sys.meta_path.insert(0, Finder())
+    """
+    for error in ("ImportError", "SystemExit"):
+        beside.write("app.py", text.format(error=error))
+        done = beside.run("-f", "-o", beside.recording, "app.py")
+        (line,) = done.err.decode().splitlines()
+        assert line.startswith("whence: recorded ")
+        assert line.endswith(f"; no summary: {error}('no\\nmore')")
 
 
 def test_modules_that_whence_needs_are_not_those_of_the_current_folder(beside):

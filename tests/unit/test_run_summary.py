@@ -110,6 +110,43 @@ def test_names_are_shown_as_the_shell_wants_them(app):
     assert quoted.stdout == f"whence|summary|{file}|whence|export|{file}|-o|{out}|"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"-dash.whence", b"-", b"new\nline.whence", b"\xff\xfe.whence"),
+        *(
+            b"it's \\ \t$HOME `a`.whence",
+            b"-\x1b[1m'a'\\n \xe2\x80\x8b7 \xc3\xa9.whence",
+        ),
+    ],
+)
+def test_commands_work_whatever_the_recording_is_called(app, name):
+    shown = os.fsdecode(name)
+    options = ["--follow", "--memory", f"--output={shown}"]
+    child = "import subprocess; subprocess.run([sys.executable, '-c', ''])"
+    done = app.run(*options, "app.py", child)
+    assert done.status == 0
+    text = done.err.decode()
+    assert all(c.isprintable() or c == "\n" for c in text)
+    commands = text.partition("  look further:\n")[2].splitlines()
+    assert [c.split()[1] for c in commands] == [
+        *("summary", "export", "export", "merge")
+    ]
+    script = f'whence() {{ "{sys.executable}" -m whence "$@" || exit 1; }}\n'
+    tried = subprocess.run(
+        ["bash", "-c", script + "\n".join(commands)],
+        cwd=app.folder,
+        env=environment(),
+        capture_output=True,
+    )
+    assert (tried.returncode, tried.stderr) == (0, b"")
+    folder = os.fsencode(app.folder)
+    made = {each for each in os.listdir(folder) if not each.endswith(b".py")}
+    stem = name.removesuffix(b".whence")
+    assert {name, stem + b".pftrace", stem + b".speedscope.json"} < made
+    assert stem + b".merged.whence" in made
+
+
 def test_escape_sequences_do_not_reach_the_terminal(app):
     name = "a\x1b]0;owned\x07.whence"
     text = app.run("-o", name, "app.py").err.decode()

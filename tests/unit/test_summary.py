@@ -141,6 +141,31 @@ def test_what_was_cut_short_is_read_as_far_as_it_is_good(path, tmp_path, capsys)
     code, out = run(capsys, "summary", cut)
     assert code == 0
     assert "dropped" in out or "never closed" in out
+    damaged = [line for line in out.splitlines() if line.startswith("damaged: ")]
+    assert damaged
+    code, out = run(capsys, "info", cut)
+    assert code == 0
+    assert [
+        line for line in out.splitlines() if line.startswith("damaged: ")
+    ] == damaged
+    assert "damaged" not in run(capsys, "info", path)[1]
+
+
+def test_much_that_is_damaged_is_told_in_few_lines(tmp_path, capsys):
+    file = tmp_path / "many.whence"
+    with whence.record(file, chunk_size=4096, calls=False, pack=False):
+        for number in range(20_000):
+            whence.counter("number", number)
+    data = bytearray(file.read_bytes())
+    data[4096 + 2000 :: 4096] = bytes(len(data[4096 + 2000 :: 4096]))
+    file.write_bytes(data)
+    told = []
+    for verb in ("info", "summary", "verify"):
+        _, out = run(capsys, verb, file)
+        told.append([line for line in out.splitlines() if "damaged: " in line])
+    assert told[0] == told[1]
+    assert 2 < len(told[0]) < len(told[2])
+    assert told[0][-1].endswith(" more")
 
 
 @pytest.mark.parametrize(

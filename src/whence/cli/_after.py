@@ -11,6 +11,8 @@ import os
 import sys
 
 from whence import _core
+from whence._text import printable
+from whence.cli import _import_path
 
 _STDERR = 2
 
@@ -52,16 +54,21 @@ class After:
             return  # whatever has that number now, it is not for us
         with contextlib.suppress(Exception):  # Python will find out, and say so
             sys.stdout.flush()
-        of_program, sys.path = sys.path, self._import_path
         try:
-            from whence.cli import _summary  # noqa: PLC0415
+            with _import_path.as_before(self._import_path):
+                text = self._make_summary(recording)
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            # Said with what is there already: what was amiss may be imports.
+            text = f"whence: recorded {self._shown}; no summary: {error!r}"
+            text = printable(text) + "\n"
+        _write(text.encode(stream.encoding, "backslashreplace"))
 
-            asked = {"follows": self._follows, "chooses": self._chooses}
-            lines = _summary.describe(recording, self._shown, **asked)
-            text = _summary.render(lines, terminal=os.isatty(_STDERR))
-            _write(text.encode(stream.encoding, "backslashreplace"))
-        finally:
-            sys.path = of_program
+    def _make_summary(self, recording: str) -> str:
+        from whence.cli import _summary  # noqa: PLC0415
+
+        asked = {"follows": self._follows, "chooses": self._chooses}
+        lines = _summary.describe(recording, self._shown, **asked)
+        return _summary.render(lines, terminal=os.isatty(_STDERR))
 
 
 def _write(data: bytes) -> None:

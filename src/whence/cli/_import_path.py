@@ -9,6 +9,10 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any
+
+_OTHERS = {"rich"}  # that a summary needs, beside the standard library
 
 
 @contextlib.contextmanager
@@ -23,6 +27,26 @@ def without_first() -> Iterator[None]:
         yield
     finally:
         sys.path[:0] = first
+
+
+@contextlib.contextmanager
+def as_before(path: list[str]) -> Iterator[None]:
+    """Look for modules in these folders only, where they were before the program began.
+
+    It may have modules with the names of the standard library's, or of rich's: they
+    are set aside meanwhile, for whatever is imported here would get them.
+    """
+    aside = _set_aside(path)
+    of_program, sys.path = sys.path, path
+    try:
+        yield
+    finally:
+        sys.path = of_program
+        tops = {name.partition(".")[0] for name in aside}
+        for name in sys.modules.copy():
+            if name.partition(".")[0] in tops:
+                del sys.modules[name]
+        sys.modules.update(aside)
 
 
 def put_first(folder: str, *, even_if_safe: bool = False) -> None:
@@ -71,3 +95,33 @@ def can_be_searched(path: str) -> bool:
             except ImportError:
                 continue
     return sys.path_importer_cache[path] is not None
+
+
+def _set_aside(path: list[str]) -> dict[str, ModuleType]:
+    """Take out what has the name of a module that we may need, but is another."""
+    needed = sys.stdlib_module_names | _OTHERS
+    modules = sys.modules.copy()
+    others = {
+        name
+        for name, module in modules.items()
+        if name in needed and not _is_from(path, module)
+    }
+    return {
+        name: sys.modules.pop(name)
+        for name in modules
+        if name.partition(".")[0] in others
+    }
+
+
+def _is_from(path: list[str], module: ModuleType) -> bool:
+    """Tell whether a module was found in one of these folders, or is Python's own."""
+    spec: Any = getattr(module, "__spec__", None)
+    origin = getattr(spec, "origin", None)
+    if not isinstance(origin, str):
+        return False
+    if origin in ("built-in", "frozen"):
+        return True
+    folder = os.path.dirname(origin)
+    if spec.submodule_search_locations is not None:
+        folder = os.path.dirname(folder)
+    return folder in path

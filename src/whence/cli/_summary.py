@@ -7,7 +7,7 @@ import os
 
 from whence import RecordingError, _recording
 from whence._memory_names import history_of
-from whence._text import printable
+from whence._text import printable, shell_word
 from whence.cli import _reasons
 from whence.cli._memory import as_far_as, resident
 from whence.cli._terminal import duration, several, size
@@ -58,12 +58,12 @@ def _describe(path: str, shown: str, *, follows: bool, chooses: bool) -> Lines:
     amiss = _reasons.missing(info) + _reasons.unnamed(losses.names)
     lines += [(f"  {sentence}", "red") for sentence in amiss]
     lines += hot + memory
-    file, stem = _quote(shown), shown.removesuffix(_SUFFIX)
+    file, stem = shell_word(shown), shown.removesuffix(_SUFFIX)
     lines += [("  look further:", "")]
     lines += [(f"    whence summary {file}", "cyan")]
-    lines += [(f"    whence export {file} -o {_quote(stem + '.pftrace')}", "cyan")]
+    lines += [(f"    whence export {file} -o {shell_word(stem + '.pftrace')}", "cyan")]
     if memory:
-        out = _quote(stem + ".speedscope.json")
+        out = shell_word(stem + ".speedscope.json")
         lines += [(f"    whence export {file} -o {out} --metric {metric}", "cyan")]
     if children:
         lines += [(f"    {_merge_command(path, shown, children)}", "cyan")]
@@ -168,7 +168,10 @@ def _merge_command(path: str, shown: str, children: list[str]) -> str:
     beside = os.path.dirname(shown)
     with _recording.open(path) as recording:
         family = _family(name, recording.info.pid)
-    files = [_quote(shown), *(_quote(os.path.join(beside, c)) for c in children)]
+    files = [
+        shell_word(shown),
+        *(shell_word(os.path.join(beside, c)) for c in children),
+    ]
     start = os.path.join(beside, family)
     alike = [
         file
@@ -176,20 +179,13 @@ def _merge_command(path: str, shown: str, children: list[str]) -> str:
         if file.startswith(family) and file.endswith(_SUFFIX)
     ]
     exact = set(alike) - {name} == set(children)
-    if len(children) > _MOST_NAMED and exact and _quote(start) == start:
+    if len(children) > _MOST_NAMED and exact and shell_word(start) == start:
         own = [] if name in alike else files[:1]
         files = [*own, f"{start}*{_SUFFIX}"]
-    out = _quote(f"{start[:-1]}.merged{_SUFFIX}")
+    out = shell_word(f"{start[:-1]}.merged{_SUFFIX}")
     return f"whence merge {' '.join(files)} -o {out}"
 
 
 def _family(name: str, pid: int) -> str:
     """Return what the names of the files of all children begin with."""
     return name.removesuffix(_SUFFIX).removesuffix(f"-{pid}") + "-"
-
-
-def _quote(word: str) -> str:
-    """Write it as the shell wants it."""
-    if all(c.isalnum() or c in "_-./%+=:@" for c in word):
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"

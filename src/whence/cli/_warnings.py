@@ -6,6 +6,7 @@ import contextlib
 import warnings
 
 from whence import _recording
+from whence._text import shell_word
 from whence.cli import _reasons
 from whence.cli._terminal import complain, several
 
@@ -48,4 +49,5 @@ def complain_of_losses(path: str, recording: Recording) -> None:
     ]
     found += _reasons.unnamed(names)
     if found:
-        complain(f"whence: not all is in it: {', '.join(found)}: whence verify {path}")
+        look = f"whence verify {shell_word(path)}"
+        complain(f"whence: not all is in it: {', '.join(found)}: {look}")

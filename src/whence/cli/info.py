@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from whence import _recording
 from whence.cli import _reasons
-from whence.cli._terminal import duration, say
-from whence.cli.verify import describe, describe_merged
+from whence.cli._terminal import duration, say, working
+from whence.cli.verify import MOST_DAMAGE, damage, describe, describe_merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,18 +32,27 @@ def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print what the header and the metadata say, process by process."""
+    """Print what the header and the metadata say, process by process; and damage."""
     with _recording.open(given.file) as recording:
         parts = _recording.parts_of(recording)
+        with working(f"reading {given.file}"):
+            damaged = [line for part in parts for line in _damage(part)]
         if parts[0].place.name:
             say(describe_merged(recording))
-            for each in _recording.unreadable(recording):
-                say(f"damaged: {each}", "red")
+        bad = [f"damaged: {each}" for each in _recording.unreadable(recording)]
+        for line in bad + damaged:
+            say(line, "red")
         for part in parts[:_MOST_PROCESSES]:
             _say_process(part, recording)
         if len(parts) > _MOST_PROCESSES:
             say(f"and {len(parts) - _MOST_PROCESSES:,} more processes")
     return 0
+
+
+def _damage(part: Part) -> list[str]:
+    """Say what is damaged, after reading all of it."""
+    where = f"{part.place.name}: " if part.place.name else ""
+    return damage(part.reader.totals(), where, MOST_DAMAGE)
 
 
 def _say_process(part: Part, recording: Recording) -> None:

@@ -57,6 +57,15 @@ def main(arguments: list[str]) -> int:
 
     Raises ``HelpWanted`` if somebody asks what the options are.
     """
+    # The memory that is taken here is ours, but in what _core calls alone.
+    before = _core.set_answering(True)
+    try:
+        return _main(arguments)
+    finally:
+        _core.set_answering(before)
+
+
+def _main(arguments: list[str]) -> int:
     try:
         with _import_path.without_first():
             given, program = _arguments.read(arguments)

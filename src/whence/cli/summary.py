@@ -8,7 +8,7 @@ from whence import _groups, _processes, _recording, _units
 from whence._bounds import partly
 from whence.cli import _branches, _memory, _reasons, _tasks, _warnings
 from whence.cli._terminal import complain, duration, say, several, size, working
-from whence.cli.verify import damage
+from whence.cli.verify import MOST_DAMAGE, damage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _MOST_FUNCTIONS = 15
 _MOST_TASKS = 5
 _MOST_PROCESSES = 20
-_MOST_DAMAGE = 3  # of a process
 _UNKNOWN = "?"
 CANNOT = 2
 
@@ -114,7 +113,7 @@ def _check(recording: Recording) -> tuple[list[str], Losses]:
     for part in _recording.parts_of(recording):
         each.append(part.reader.totals())
         where = f"{part.place.name}: " if part.place.name else ""
-        lines += damage(each[-1], where, _MOST_DAMAGE)
+        lines += damage(each[-1], where, MOST_DAMAGE)
     return lines, _processes.losses_of(each)
 
 

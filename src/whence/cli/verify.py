@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from whence._recording import Recording
 
 SOUND, DAMAGED = 0, 1
+MOST_DAMAGE = 3  # of a process
 
 
 def add_to(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,13 +7,12 @@ such a table names it, unless it is below a folder that the caller has given.
 from __future__ import annotations
 
 import linecache
+import os
 import unicodedata
 from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
-
     from whence._core import SourceRange
 
 _LARGEST_SOURCE = 1 << 24
@@ -25,7 +24,7 @@ class Sources:
     """Finds lines, and looks into each file below ``root`` once."""
 
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
-        self._root = None if root is None else Path(root).resolve()
+        self._root = None if root is None else _folder(root)
         self._below: dict[str, list[str]] = {}
         self._missing: set[str] = set()  # linecache would search for them each time
 
@@ -54,6 +53,14 @@ class Sources:
         if not found and filename not in linecache.cache:
             self._missing.add(filename)
         return found
+
+
+def _folder(root: str | os.PathLike[str]) -> Path:
+    name = root.__fspath__() if isinstance(root, os.PathLike) else root
+    if not isinstance(name, str):
+        message = f"root must be a str or a path, not {type(name).__name__}"
+        raise TypeError(message)
+    return Path(name).resolve()
 
 
 def _read_below(root: Path, filename: str) -> list[str]:
