@@ -149,6 +149,16 @@ def test_a_limit_keeps_the_largest_and_the_newest(snapshot):
     }
 
 
+def test_segments_that_look_free_for_want_of_room_are_told_of(snapshot):
+    records = [
+        Raw(0xA6, [10, 7, BASE, 1000, 0]),
+        *(Raw(0xA2, [20 + n, 7, BASE + 100 * n, 10 + n, 0]) for n in range(3)),
+    ]
+    with pytest.warns(UserWarning, match=r"^blocks left out: 2, .* look free"):
+        made = snapshot(*records, limit=1)
+    assert [s["active_size"] for s in made["segments"]] == [12]
+
+
 def test_hostile_numbers_are_exported_all_the_same(snapshot):
     made = snapshot(
         block(10, 2**64 - 1, 2**64 - 1),

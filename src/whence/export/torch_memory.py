@@ -76,7 +76,7 @@ class _Snapshot:
         self._events, self._events_left_out = events
         if until is not None:
             warn(partly(until))
-        if self._blocks_left_out:
+        if self._held and self._blocks_left_out:
             warn(
                 f"blocks left out: {self._blocks_left_out:,}, the smallest, where "
                 "segments look free: --limit sets how many are shown"
