@@ -78,7 +78,6 @@ class PrefixCache {
 
   [[nodiscard]] static bool unchanged(const Link& link) noexcept;
   [[nodiscard]] Recent& recent(StackId caller, std::uintptr_t instruction) const noexcept;
-  [[nodiscard]] std::uintptr_t mark_of(std::size_t at) const noexcept;
   [[nodiscard]] Found find(const cpython::Frame* innermost) const noexcept;
   [[nodiscard]] StackId refresh(std::size_t from) noexcept;
   [[nodiscard, gnu::noinline]] StackId rebuild(const cpython::Frame* innermost,
@@ -96,6 +95,7 @@ class PrefixCache {
   std::size_t room_ = 0;
   std::uint64_t epoch_ = 0;  // the registry's when the links were made
   std::size_t kept_ = 0;     // refresh() has filled links up to here that may be kept
+  std::uint32_t owner_ = 0;  // in marks: this cache, and no other that there has been
   bool attached_ = true;     // the thread is
   bool ends_ = false;        // the thread does
 };
@@ -109,21 +109,14 @@ inline PrefixCache* PrefixCache::mine() noexcept {
   return cache.links_ != nullptr ? &cache : make_mine();
 }
 
-inline std::uintptr_t PrefixCache::mark_of(std::size_t at) const noexcept {
-  constexpr unsigned kBits = 32;  // of the number; above it, which cache it is of
-  return (reinterpret_cast<std::uintptr_t>(this) >> 4 << (kBits + 1)) | at << 1 | 1;
-}
-
 inline PrefixCache::Found PrefixCache::find(const cpython::Frame* innermost) const noexcept {
-  constexpr std::uintptr_t kNumber = 0xFFFFFFFF;
   const cpython::Frame* callee = innermost;
   std::size_t inside = 1;
   for (auto* frame = cpython::previous(innermost); frame != nullptr;
        callee = frame, frame = cpython::previous(frame), ++inside) {
-    const std::uintptr_t mark = cpython::call_mark(frame, callee);
-    const std::size_t at = mark >> 1 & kNumber;
-    if (mark != 0 && at <= size_ && mark == mark_of(at) && links_[at].frame == frame &&
-        unchanged(links_[at])) {
+    const std::uintptr_t mark = cpython::call_mark(frame, callee, owner_);
+    const std::size_t at = cpython::number_of(mark);
+    if (mark != 0 && at <= size_ && links_[at].frame == frame && unchanged(links_[at])) {
       return {at, inside};
     }
   }
