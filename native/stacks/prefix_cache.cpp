@@ -67,7 +67,7 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost, Found found) noexc
   epoch_ = epoch;
   const std::size_t depth = found.outside + found.inside;
   if (!make_room(depth)) {
-    size_ = depth_ = run_count_ = 0;
+    size_ = depth_ = run_count_ = settled_ = 0;
     store().stacks.count_truncated();
     return kTruncated;
   }
@@ -89,6 +89,7 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost, Found found) noexc
   }
   size_ = depth_ = depth;
   while (run_count_ != 0 && runs_[run_count_ - 1] > found.outside) --run_count_;
+  settled_ = std::min(settled_, run_count_);
   for (at = found.outside + 1; at <= depth; ++at) {
     if (cpython::begins_run(links_[at].frame)) runs_[run_count_++] = static_cast<std::uint32_t>(at);
   }
