@@ -1,7 +1,7 @@
 """What an allocation costs does not depend on how deep the stack is.
 
-Nothing that is proportional to the depth is done for each: a hundred times as deep would
-be a hundred times as slow. The limit is far from that, and from what is measured.
+Nothing that is proportional to the depth is done for each: a hundred times as deep
+would be a hundred times as slow. The limit is far from that, and from what is measured.
 """
 
 import os

@@ -133,6 +133,10 @@ def throw(generator):
     outer.close()
 
 
+def by_c(function, times):
+    max(range(times), key=lambda _: function() or 0)
+
+
 class Awaitable:
     """Its throw() is C's business, which calls Python while its generator waits."""
 
@@ -292,7 +296,7 @@ def test_a_call_from_c_at_the_same_place_with_other_callers():
         look()
 
     def middle():
-        list(map(lambda _: inner(), range(2)))
+        by_c(inner, 2)
 
     def one():
         middle()
@@ -304,7 +308,7 @@ def test_a_call_from_c_at_the_same_place_with_other_callers():
 
     for _ in range(10):
         for outer in (one, other, one, one, other):
-            list(map(lambda _, outer=outer: outer(), [0]))
+            by_c(outer, 1)
 
 
 @pytest.mark.skipif(
@@ -318,7 +322,10 @@ def test_greenlets_in_turns(rng):
     def work(depth):
         if depth:
             look()
-            list(map(lambda _: work(depth - 1), [0])) if depth % 3 else work(depth - 1)
+            if depth % 3:
+                by_c(lambda: work(depth - 1), 1)
+            else:
+                work(depth - 1)
             look()
             return
         for _ in range(5):
