@@ -92,6 +92,22 @@ void MixedStacks::release(void* stacks) noexcept {
   self.ends_ = true;
 }
 
+// So many runs are as they were, and so many found ones come after them.
+inline void MixedStacks::take_runs(std::size_t kept, std::size_t found) noexcept {
+  const std::size_t count = kept + found;
+  const auto found_at = [&](std::size_t i) -> const Run& { return runs_[room_ + count - 1 - i]; };
+  const auto is_same = [&](std::size_t i) {
+    return runs_[i].place == found_at(i).place && runs_[i].python == found_at(i).python &&
+           runs_[i].frames == found_at(i).frames;
+  };
+  for (same_ = kept; same_ < std::min(run_count_, count) && is_same(same_); ++same_) {
+    runs_[same_].number = found_at(same_).number;
+  }
+  changed_ = same_ < run_count_ ? runs_[same_].link : kNowhere;
+  for (std::size_t i = same_; i < count; ++i) runs_[i] = found_at(i);
+  run_count_ = count;
+}
+
 StackId MixedStacks::stack_at(cpython::Asker asker, const unwind::Registers& at,
                               bool exact) noexcept {
   const StackId python = python_stack(asker);
@@ -149,22 +165,6 @@ bool MixedStacks::collect_runs(PyThreadState* state) noexcept {
   return fits;
 }
 
-// So many runs are as they were, and so many found ones come after them.
-void MixedStacks::take_runs(std::size_t kept, std::size_t found) noexcept {
-  const std::size_t count = kept + found;
-  const auto found_at = [&](std::size_t i) -> const Run& { return runs_[room_ + count - 1 - i]; };
-  const auto is_same = [&](std::size_t i) {
-    return runs_[i].place == found_at(i).place && runs_[i].python == found_at(i).python &&
-           runs_[i].frames == found_at(i).frames;
-  };
-  for (same_ = kept; same_ < std::min(run_count_, count) && is_same(same_); ++same_) {
-    runs_[same_].number = found_at(same_).number;
-  }
-  changed_ = same_ < run_count_ ? runs_[same_].link : kNowhere;
-  for (std::size_t i = same_; i < count; ++i) runs_[i] = found_at(i);
-  run_count_ = count;
-}
-
 // The nearest run whose place lies further out than that.
 Address MixedStacks::place_outside(Address sp) const noexcept {
   for (std::size_t i = run_count_; i-- != 0;) {
@@ -219,14 +219,13 @@ StackId MixedStacks::merge(std::size_t valid) noexcept {
     }
     stack = add_gap(stack);
   }
-  const Run* const runs_end = runs_ + run_count_;
-  const Run* run = std::partition_point(runs_ + lost_, runs_ + run_count_,
-                                        [&](const Run& each) { return each.link < valid; });
+  std::size_t run = run_count_;
+  while (run != lost_ && runs_[run - 1].link >= valid) --run;
   for (std::size_t i = valid; i < trail_.size(); ++i) {
     if (trail_[i].gap) [[unlikely]]
       stack = add_gap(stack);
-    if (run != runs_end && run->link == i) {
-      stack = add(stack, *run);
+    if (run < run_count_ && runs_[run].link == i) {
+      stack = add(stack, runs_[run]);
       ++run;
     } else {
       stack = add(stack, trail_[i].name);

@@ -64,17 +64,27 @@ void remember_words(Trail::Link& link, const Rule& rule, const detail::Left& lef
 
 }  // namespace
 
-// From link `from` outwards: how many of the outermost links are left when the first is met that
-// does not lead on. 0: all lead on.
-std::size_t Trail::verified(std::size_t from) const noexcept {
-  for (std::size_t i = from + 1; i-- != 0;) {
-    if (i <= trusted_inner_ && i > trusted_outer_) i = trusted_outer_;
+// From link `from` outwards to `to`: how many of the outermost links are left when the first is met
+// whose words have changed. 0: none have.
+inline std::size_t Trail::unchanged(std::size_t from, std::size_t to) const noexcept {
+  for (std::size_t i = from + 1; i-- > to;) {
     const Link& link = links_[i];
     const Address back = detail::load(reinterpret_cast<Address>(link.link_at));
     const Address fp = detail::load(reinterpret_cast<Address>(link.fp_at));
-    if (((back ^ link.link) | (fp ^ link.fp)) != 0 && !leads_on(i)) return i + 1;
+    if (((back ^ link.link) | (fp ^ link.fp)) != 0) return i + 1;
   }
   return 0;
+}
+
+// The same down to the outermost, until one is met that does not lead on.
+inline std::size_t Trail::verified(std::size_t from) const noexcept {
+  for (;;) {
+    std::size_t left = unchanged(from, trusted_inner_ + 1);
+    if (left == 0) left = unchanged(std::min(from, trusted_outer_), 0);
+    if (left == 0 || !leads_on(left - 1)) [[likely]]
+      return left;
+    from = left - 2;
+  }
 }
 
 // Does a link that has no words lead to the next one, as it did?

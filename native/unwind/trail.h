@@ -95,6 +95,7 @@ class Trail {
   [[nodiscard]] bool follow(const Registers& at, bool exact, CallLandmark call,
                             void* given) noexcept;
   [[nodiscard]] std::size_t verified(std::size_t from) const noexcept;
+  [[nodiscard]] std::size_t unchanged(std::size_t from, std::size_t to) const noexcept;
   [[nodiscard]] bool leads_on(std::size_t at) const noexcept;
   [[nodiscard]] bool ends_as_before(detail::Steps steps, std::size_t size) const noexcept;
   [[nodiscard]] bool take_known(std::size_t known, std::size_t left, std::size_t& fresh) noexcept;
