@@ -25,7 +25,8 @@
 //
 // Hooks that are put back come with the context of whatever was below them then. So there are
 // several sets of functions, and each is for ever in front of the one allocator it was first put
-// in front of. When all are used up and none fits, nothing is installed: all_reached() says so.
+// in front of; the last set is for one without a context, such as CPython's own. When all are used
+// up and none fits, nothing is installed: all_reached() says so.
 #pragma once
 
 #include <Python.h>
@@ -40,15 +41,17 @@ namespace whence::cpython {
 inline std::atomic<bool> allocators_listen = false;
 inline std::atomic<bool> allocators_heard = false;
 
+inline constexpr int kAllocatorSets = 6;
+
 template <class Sink, PyMemAllocatorDomain kDomain, int kSet>
 class AllocatorHook {
  public:
   // Has this set been in front of nothing yet, or of just that?
   [[nodiscard]] static bool fits(const PyMemAllocatorEx& below) noexcept {
-    return below_.malloc == nullptr ||
-           (below_.ctx == below.ctx && below_.malloc == below.malloc &&
-            below_.calloc == below.calloc && below_.realloc == below.realloc &&
-            below_.free == below.free);
+    if (below_.malloc == nullptr) return kSet + 1 < kAllocatorSets || below.ctx == nullptr;
+    return below_.ctx == below.ctx && below_.malloc == below.malloc &&
+           below_.calloc == below.calloc && below_.realloc == below.realloc &&
+           below_.free == below.free;
   }
   [[nodiscard]] static bool is(const PyMemAllocatorEx& top) noexcept {
     return top.malloc == malloc;
@@ -127,7 +130,8 @@ class AllocatorHook {
 };
 
 // Those of one domain.
-template <class Sink, PyMemAllocatorDomain kDomain, class Sets = std::make_integer_sequence<int, 6>>
+template <class Sink, PyMemAllocatorDomain kDomain,
+          class Sets = std::make_integer_sequence<int, kAllocatorSets>>
 class AllocatorHooks;
 
 template <class Sink, PyMemAllocatorDomain kDomain, int... kSets>

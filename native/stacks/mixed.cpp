@@ -173,8 +173,8 @@ Address MixedStacks::place_outside(Address sp) const noexcept {
   return 0;
 }
 
-// Finds the links of the runs. Links before `valid` have notes that are still right. False: some run
-// has no place and cannot be beyond the end of the trail.
+// Finds the links of the runs. Links before `valid` have notes that are still right. False: some
+// run has no place and cannot be beyond the end of the trail.
 bool MixedStacks::place_runs(std::size_t& valid) noexcept {
   const std::size_t trail_kept = trail_.kept();
   const std::size_t lost_before = lost_;

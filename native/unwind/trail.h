@@ -15,10 +15,10 @@
 // depend on nothing, where a walk waits for each before it knows where the next one is. Frames
 // whose words lie elsewhere, or are more, are left anew: that must lead to the next link, too.
 //
-// Of a stack with more frames than there may be, the innermost ones are kept. If each frame more put
-// the outermost of them out, all would be new each time to whoever knows something of them. So once
-// there are too many, half of them go at once, and the end stays where it is until there are too
-// many again, or too few:
+// Of a stack with more frames than there may be, the innermost ones are kept. If each frame more
+// put the outermost of them out, all would be new each time to whoever knows something of them. So
+// once there are too many, half of them go at once, and the end stays where it is until there are
+// too many again, or too few:
 //
 //     [--------- kDeepest ---------]   one more:  [-- kHalf --]      too few:  less than kFewest
 #pragma once

@@ -51,7 +51,6 @@ for number, step in enumerate({steps!r}.split()):
         "start trace replace pause resume restore work untrace stop",
         "replace start restore pause resume replace work stop restore start stop",
         "start" + 10 * " replace work pause resume work restore work" + " stop",
-        "replace start stop restore " * 10 + "start work stop",
     ],
 )
 def test_hooks_that_are_put_back_later(tmp_path, replaces, steps):
@@ -65,6 +64,14 @@ def test_hooks_that_are_put_back_later(tmp_path, replaces, steps):
         taken, reason = part.split(",")
         assert reason in ("None", "hook_replaced")
         assert reason == "hook_replaced" or int(taken) > 0
+
+
+def test_hooks_are_left_for_when_the_other_tool_has_gone(tmp_path, replaces):
+    steps = "replace start stop restore " * 10 + "start work stop"
+    program = PROGRAM.format(folder=str(replaces), steps=steps)
+    done = runner.run(program, str(tmp_path))
+    assert (done.status, done.err) == (0, "")
+    assert done.out.split()[-1] == "20,None"
 
 
 def test_without_another_tool_all_is_seen(tmp_path, replaces):
