@@ -36,6 +36,18 @@ def whence_native(path, found):
     return record(path, found, memory=True, native=True)
 
 
+def whence_calls(path, found):
+    return record(path, found, calls=True)
+
+
+def whence_both(path, found):
+    return record(path, found, memory=True, calls=True)
+
+
+def whence_both_native(path, found):
+    return record(path, found, memory=True, calls=True, native=True)
+
+
 @contextlib.contextmanager
 def whence_traced(path, found):
     """The same with a frame object for every call, as memray's own tracing makes them.
@@ -52,12 +64,14 @@ def whence_traced(path, found):
 def record(path, found, **options):
     import whence
 
-    recorder = whence.record(path, calls=False, gc=False, overwrite=True, **options)
+    options = {"calls": False, **options}
+    recorder = whence.record(path, gc=False, overwrite=True, **options)
     recorder.start()
     yield
     recorder.stop()
-    with whence.open(path) as recording:
-        found["peak"] = recording.memory.peak.bytes
+    if "memory" in options:
+        with whence.open(path) as recording:
+            found["peak"] = recording.memory.peak.bytes
     found["events"] = recorder.recorded
     found["lost"] = sum(recorder.dropped.values())
 
@@ -108,6 +122,7 @@ TOOLS = {
     tool.__name__: tool
     for tool in (
         *(plain, whence, whence_all, whence_native, whence_traced),
+        *(whence_calls, whence_both, whence_both_native),
         *(memray, memray_default, memray_native),
         *(tracemalloc_1, tracemalloc_25),
     )
@@ -128,7 +143,7 @@ def main():
     parser.add_argument("--folder", default=".")
     parser.add_argument("--no-gc", action="store_true")
     options = parser.parse_args()
-    sys.setrecursionlimit(5_000)
+    sys.setrecursionlimit(50_000)
     workload = importlib.import_module(f"workloads.{options.workload}")
     workload.run(workload.WARM)
     if options.no_gc:

@@ -5,8 +5,9 @@ counts, in CPU seconds of the workload alone. memray traces Python's allocators,
 but for the C extension, where it does what it does by default, and whence records all.
 Bytes are those of the closed file for each event that whence has: memray's files have
 more, since its tracing makes a frame object for every call, which is none of the
-program's doing. The last part runs a workload four times as long: what a
-recorder holds in memory must not grow with it. Before that, peaks are compared.
+program's doing. A deep recursion is measured with calls, too. The last part runs a
+workload four times as long: what a recorder holds in memory must not grow with it.
+Before that, peaks are compared.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 EXTENSIONS = HERE.parent / "build" / "bench-extensions"
-WORKLOADS = ("allocations", "recursion", "sql", "blocks_in_c")
+WORKLOADS = ("allocations", "recursion", "sql", "deep", "blocks_in_c")
 TOOLS = ("plain", "whence", "memray", "tracemalloc_1", "tracemalloc_25")
 IN_C = "blocks_in_c"
 TOOLS_IN_C = ("plain", "whence_all", "memray_default")
+DEEP = "deep"
+TOOLS_DEEP = ("plain", "whence", "whence_calls", "whence_both", "whence_both_native")
+MOST_DEEP = 3
 MOST_ADDED, MOST_BYTES, MOST_RESIDENT = 1 / 3, 1.1, 32_000_000
 MOST_ADDED_IN_C, MOST_APART = 1 / 2, 0.01
 
@@ -130,6 +134,21 @@ def measure_in_c(rounds, tools, folder):
         print(f"    {tool}: {run['events']:,} events, {each:.2f} bytes each")
 
 
+def measure_deep(rounds, folder):
+    """Memory with calls in a deep recursion: no more than each on its own, or so."""
+    best = in_turns(rounds, TOOLS_DEEP, DEEP, folder)
+    plain = best["plain"]["seconds"]
+    added = {tool: run["seconds"] - plain for tool, run in best.items()}
+    alone = added["whence"] + added["whence_calls"]
+    ratio = added["whence_both"] / alone
+    print(
+        f"a deep recursion: {plain:.3f} s plain, memory {added['whence']:+.3f}, "
+        f"calls {added['whence_calls']:+.3f}, both {added['whence_both']:+.3f}, "
+        f"{ratio:.2f} of them {verdict(ratio <= MOST_DEEP)}, "
+        f"with native frames {added['whence_both_native']:+.3f}"
+    )
+
+
 def measure_peaks(folder):
     """The most that was in use at a time, by both; the collector would move it.
 
@@ -174,12 +193,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         all_best = {}
         for workload in options.workload or WORKLOADS:
-            if workload == IN_C:
+            if workload in (DEEP, IN_C):
                 continue
             all_best[workload] = in_turns(options.rounds, tools, workload, folder)
             show(workload, all_best[workload])
         for workload, best in all_best.items():
             show_file(workload, best)
+        if DEEP in (options.workload or WORKLOADS):
+            measure_deep(options.rounds, folder)
         if IN_C in (options.workload or WORKLOADS):
             measure_in_c(options.rounds, tools, folder)
         if options.workload is None:

@@ -171,6 +171,14 @@ def rivals(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def replaces(tmp_path_factory):
+    """Where another tool is that takes the place of hooks into Python's allocators."""
+    folder = tmp_path_factory.mktemp("replaces")
+    compile_extension(folder, "replaces")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def pool(tmp_path_factory):
     """A test extension with an allocator of its own."""
     return compile_extension(tmp_path_factory.mktemp("pool"), "pool")

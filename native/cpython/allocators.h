@@ -22,54 +22,53 @@
 // Whoever puts hooks in front of ours later (tracemalloc) keeps ours behind his own and may put
 // them back after we have gone: they stay valid for ever, and do nothing but pass on. So whether a
 // hook is in the chain is found out by an allocation: what is there must not be put there again.
+//
+// Hooks that are put back come with the context of whatever was below them then. So there are
+// several sets of functions, and each is for ever in front of the one allocator it was first put
+// in front of; the last set is for one without a context, such as CPython's own. When all are used
+// up and none fits, nothing is installed: all_reached() says so.
 #pragma once
 
 #include <Python.h>
 
 #include <atomic>
 #include <cstddef>
+#include <utility>
 
 namespace whence::cpython {
 
 // Set while is_reached() asks, so that a hook which passes on says that it was here.
 inline std::atomic<bool> allocators_listen = false;
+inline std::atomic<bool> allocators_heard = false;
 
-template <class Sink, PyMemAllocatorDomain kDomain>
+inline constexpr int kAllocatorSets = 6;
+
+template <class Sink, PyMemAllocatorDomain kDomain, int kSet>
 class AllocatorHook {
  public:
-  // An allocation that does not come by here finds hooks of somebody else's in our place.
-  [[nodiscard]] static bool is_reached() noexcept {
-    const bool entered = Sink::enter();  // so that the hook passes on
-    PyMemAllocatorEx top;
-    PyMem_GetAllocator(kDomain, &top);
-    heard_.store(false, std::memory_order_relaxed);
-    allocators_listen.store(true, std::memory_order_relaxed);
-    top.free(top.ctx, top.malloc(top.ctx, 1));
-    allocators_listen.store(false, std::memory_order_relaxed);
-    if (entered) Sink::leave();
-    return heard_.load(std::memory_order_relaxed);
+  // Has this set been in front of nothing yet, or of just that?
+  [[nodiscard]] static bool fits(const PyMemAllocatorEx& below) noexcept {
+    if (below_.malloc == nullptr) return kSet + 1 < kAllocatorSets || below.ctx == nullptr;
+    return below_.ctx == below.ctx && below_.malloc == below.malloc &&
+           below_.calloc == below.calloc && below_.realloc == below.realloc &&
+           below_.free == below.free;
   }
-
-  static void install() noexcept {
-    if (is_reached()) return;
-    PyMem_GetAllocator(kDomain, &below_);
-    PyMemAllocatorEx ours = {below_.ctx, malloc, calloc, realloc, free};
+  [[nodiscard]] static bool is(const PyMemAllocatorEx& top) noexcept {
+    return top.malloc == malloc;
+  }
+  static void put_before(const PyMemAllocatorEx& below) noexcept {
+    below_ = below;
+    PyMemAllocatorEx ours = {below.ctx, malloc, calloc, realloc, free};
     PyMem_SetAllocator(kDomain, &ours);
   }
-
-  // Behind somebody else's we stay.
-  static void remove() noexcept {
-    PyMemAllocatorEx top;
-    PyMem_GetAllocator(kDomain, &top);
-    if (top.malloc == malloc) PyMem_SetAllocator(kDomain, &below_);
-  }
+  static void take_out() noexcept { PyMem_SetAllocator(kDomain, &below_); }
 
  private:
   [[nodiscard, gnu::always_inline]] static bool enter() noexcept {
     if (Sink::enter()) [[likely]]
       return true;
     if (allocators_listen.load(std::memory_order_relaxed)) [[unlikely]]
-      heard_.store(true, std::memory_order_relaxed);
+      allocators_heard.store(true, std::memory_order_relaxed);
     return false;
   }
 
@@ -127,15 +126,57 @@ class AllocatorHook {
     Sink::leave_giving();
   }
 
-  static inline PyMemAllocatorEx below_ = {};
-  static inline std::atomic<bool> heard_ = false;
+  static inline PyMemAllocatorEx below_ = {};  // written once
+};
+
+// Those of one domain.
+template <class Sink, PyMemAllocatorDomain kDomain,
+          class Sets = std::make_integer_sequence<int, kAllocatorSets>>
+class AllocatorHooks;
+
+template <class Sink, PyMemAllocatorDomain kDomain, int... kSets>
+class AllocatorHooks<Sink, kDomain, std::integer_sequence<int, kSets...>> {
+  template <int kSet>
+  using Hook = AllocatorHook<Sink, kDomain, kSet>;
+
+  [[nodiscard]] static PyMemAllocatorEx top() noexcept {
+    PyMemAllocatorEx top;
+    PyMem_GetAllocator(kDomain, &top);
+    return top;
+  }
+
+ public:
+  // An allocation that does not come by here finds hooks of somebody else's in our place.
+  [[nodiscard]] static bool is_reached() noexcept {
+    const bool entered = Sink::enter();  // so that the hook passes on
+    const PyMemAllocatorEx there = top();
+    allocators_heard.store(false, std::memory_order_relaxed);
+    allocators_listen.store(true, std::memory_order_relaxed);
+    there.free(there.ctx, there.malloc(there.ctx, 1));
+    allocators_listen.store(false, std::memory_order_relaxed);
+    if (entered) Sink::leave();
+    return allocators_heard.load(std::memory_order_relaxed);
+  }
+
+  static void install() noexcept {
+    if (is_reached()) return;
+    const PyMemAllocatorEx below = top();
+    static_cast<void>(
+        ((Hook<kSets>::fits(below) && (Hook<kSets>::put_before(below), true)) || ...));
+  }
+
+  // Behind somebody else's we stay.
+  static void remove() noexcept {
+    const PyMemAllocatorEx there = top();
+    static_cast<void>(((Hook<kSets>::is(there) && (Hook<kSets>::take_out(), true)) || ...));
+  }
 };
 
 template <class Sink>
 class Allocators {
-  using Raw = AllocatorHook<Sink, PYMEM_DOMAIN_RAW>;
-  using Mem = AllocatorHook<Sink, PYMEM_DOMAIN_MEM>;
-  using Obj = AllocatorHook<Sink, PYMEM_DOMAIN_OBJ>;
+  using Raw = AllocatorHooks<Sink, PYMEM_DOMAIN_RAW>;
+  using Mem = AllocatorHooks<Sink, PYMEM_DOMAIN_MEM>;
+  using Obj = AllocatorHooks<Sink, PYMEM_DOMAIN_OBJ>;
 
  public:
   static void install() noexcept { Raw::install(), Mem::install(), Obj::install(); }

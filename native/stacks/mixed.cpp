@@ -86,31 +86,48 @@ MixedStacks* MixedStacks::make_mine() noexcept {
 void MixedStacks::release(void* stacks) noexcept {
   auto& self = *static_cast<MixedStacks*>(stacks);
   self.trail_.release();
-  base::unmap_pages(std::min(self.runs_, self.found_), 2 * self.room_ * sizeof(Run));
+  base::unmap_pages(self.runs_, 2 * self.room_ * sizeof(Run));
   base::unmap_pages(self.recents_, kRecents * sizeof(Recent));
   self = {};
   self.ends_ = true;
+}
+
+// So many runs are as they were, and so many found ones come after them.
+inline void MixedStacks::take_runs(std::size_t kept, std::size_t found) noexcept {
+  const std::size_t count = kept + found;
+  const auto found_at = [&](std::size_t i) -> const Run& { return runs_[room_ + count - 1 - i]; };
+  const auto is_same = [&](std::size_t i) {
+    return runs_[i].place == found_at(i).place && runs_[i].python == found_at(i).python &&
+           runs_[i].frames == found_at(i).frames;
+  };
+  for (same_ = kept; same_ < std::min(run_count_, count) && is_same(same_); ++same_) {
+    runs_[same_].number = found_at(same_).number;
+  }
+  changed_ = same_ < run_count_ ? runs_[same_].link : kNowhere;
+  for (std::size_t i = same_; i < count; ++i) runs_[i] = found_at(i);
+  run_count_ = count;
 }
 
 StackId MixedStacks::stack_at(cpython::Asker asker, const unwind::Registers& at,
                               bool exact) noexcept {
   const StackId python = python_stack(asker);
   if (is_truncated(python)) return python;
-  found_count_ = 0;
-  const bool has_runs =
-      python == kEmpty || (walk_in_use() == Walk::fast && collect_runs(asker.state));
+  bool has_runs = true;
+  if (python == kEmpty) {
+    take_runs(0, 0);
+  } else {
+    has_runs = walk_in_use() == Walk::fast && collect_runs(asker.state);
+  }
+  if (!has_runs) run_count_ = 0;
   if (!trail_.follow(at, exact, [&](Address sp) noexcept { return place_outside(sp); })) {
+    run_count_ = 0;
     return python;
   }
   name_links();
-  if (!has_runs) return unmerged(python);
-  const std::size_t valid = place_runs();
-  const std::size_t lost = lost_runs();
-  if (lost == kNowhere) return unmerged(python);
-  const StackId stack = merge(lost == 0 ? valid : 0, lost);
-  std::swap(runs_, found_);
-  run_count_ = found_count_;
-  if (lost != 0 || is_truncated(stack)) trail_.forget(), run_count_ = 0;
+  std::size_t valid = 0;
+  if (!has_runs || !place_runs(valid)) return unmerged(python);
+  const StackId stack = merge(valid);
+  if (is_truncated(stack)) trail_.forget(), run_count_ = 0;
   return stack;
 }
 
@@ -121,83 +138,94 @@ void MixedStacks::name_links() noexcept {
   }
 }
 
-// Into found_, outermost first. False: there is no room for them.
+// Those that may have changed are collected behind the others, innermost first. False: there is no
+// room for them.
 bool MixedStacks::collect_runs(PyThreadState* state) noexcept {
   const StackTable& stacks = store().stacks;
+  PrefixCache& cache = *PrefixCache::mine();
+  const std::size_t settled = cache.settled_runs();
+  std::size_t kept = run_count_;
+  while (kept != 0 && runs_[kept - 1].number >= settled) --kept;
+  // Between two frames that wait, one called from the other, nothing native has moved either. What
+  // is outside the outermost one may be another stack: greenlets copy them.
+  if (kept > lost_) trail_.trust(runs_[lost_].link, runs_[kept - 1].link);
+  std::size_t found = 0;
   bool fits = true;
   cpython::RunPlaces places(state);
-  PrefixCache::mine()->for_each_run(
-      [&](const cpython::Frame* first, StackId inner, StackId outer) noexcept {
-        const Address place = first != nullptr ? places.next(first) : 0;
-        if (inner == outer) return;  // frames that are not shown
-        fits = fits && (found_count_ < room_ || make_room());
-        if (!fits) return;
-        const std::uint32_t frames = stacks.depth(inner) - stacks.depth(outer);
-        found_[found_count_++] = {place, inner, frames, kNowhere};
-      });
-  std::reverse(found_, found_ + found_count_);
+  cache.for_each_run(kept != 0 ? settled : 0, [&](std::size_t number, const cpython::Frame* first,
+                                                  StackId inner, StackId outer) noexcept {
+    const Address place = first != nullptr ? places.next(first) : 0;
+    if (inner == outer) return;  // frames that are not shown
+    fits = fits && (kept + found < room_ || make_room());
+    if (!fits) return;
+    const std::uint32_t frames = stacks.depth(inner) - stacks.depth(outer);
+    runs_[room_ + found++] = {place, inner, frames, kNowhere, static_cast<std::uint32_t>(number)};
+  });
+  if (fits) take_runs(kept, found);
   return fits;
 }
 
 // The nearest run whose place lies further out than that.
 Address MixedStacks::place_outside(Address sp) const noexcept {
-  for (std::size_t i = found_count_; i-- != 0;) {
-    if (found_[i].place >= sp) return found_[i].place;
+  for (std::size_t i = run_count_; i-- != 0;) {
+    if (runs_[i].place >= sp) return runs_[i].place;
   }
   return 0;
 }
 
-// Finds the links of the runs. Links before the one that is returned have notes that are still
-// right.
-std::size_t MixedStacks::place_runs() noexcept {
-  std::size_t same = 0;
-  while (same < std::min(run_count_, found_count_) && runs_[same].link < trail_.kept() &&
-         runs_[same].place == found_[same].place && runs_[same].python == found_[same].python) {
-    found_[same].link = runs_[same].link;
-    ++same;
+// Finds the links of the runs. Links before `valid` have notes that are still right. False: some
+// run has no place and cannot be beyond the end of the trail.
+bool MixedStacks::place_runs(std::size_t& valid) noexcept {
+  const std::size_t trail_kept = trail_.kept();
+  const std::size_t lost_before = lost_;
+  valid = std::min<std::size_t>(trail_kept, changed_);
+  std::size_t placed = same_;  // runs that are where they were
+  if (trail_kept == 0 || same_ < lost_before) {
+    valid = placed = lost_ = 0;
+  } else {
+    while (placed > lost_ && runs_[placed - 1].link >= trail_kept) --placed;
   }
-  std::size_t valid = trail_.kept();
-  if (same < run_count_) valid = std::min<std::size_t>(valid, runs_[same].link);
-  std::size_t at = same != 0 ? found_[same - 1].link + 1 : 0;
-  for (std::size_t i = same; i < found_count_; ++i) {
-    std::size_t link = at;
-    while (link < trail_.size() && !trail_[link].has(found_[i].place)) ++link;
-    if (link == trail_.size()) continue;
-    found_[i].link = static_cast<std::uint32_t>(link);
-    valid = std::min(valid, link);
-    at = link + 1;
+  // From the innermost on: each is a few links further out than the last, and for those that are
+  // beyond the end there are few left to look at.
+  const std::size_t begin = placed > lost_ ? runs_[placed - 1].link + 1 : 0;
+  std::size_t end = trail_.size();
+  std::size_t missing = 0;
+  for (std::size_t i = run_count_; i-- > placed;) {
+    std::size_t link = end;
+    while (link > begin && !trail_[link - 1].has(runs_[i].place)) --link;
+    if (link == begin) {
+      runs_[i].link = kNowhere;
+      ++missing;
+      continue;
+    }
+    if (missing != 0) return false;
+    end = link - 1;
+    runs_[i].link = static_cast<std::uint32_t>(end);
   }
-  return valid;
+  valid = std::min(valid, end);
+  if (missing != 0 && placed > lost_) return false;
+  lost_ += missing;
+  if (lost_ != lost_before) valid = 0;
+  return lost_ == 0 || trail_.end() != unwind::End::outermost;
 }
 
-// How many of the outermost runs are beyond the end of the trail; kNowhere: some run has no place
-// and cannot be there.
-std::size_t MixedStacks::lost_runs() const noexcept {
-  std::size_t lost = 0;
-  while (lost < found_count_ && found_[lost].link == kNowhere) ++lost;
-  for (std::size_t i = lost; i < found_count_; ++i) {
-    if (found_[i].link == kNowhere) return kNowhere;
-  }
-  return lost != 0 && trail_.end() == unwind::End::outermost ? kNowhere : lost;
-}
-
-StackId MixedStacks::merge(std::size_t valid, std::size_t lost) noexcept {
+StackId MixedStacks::merge(std::size_t valid) noexcept {
   StackId stack = kEmpty;
   if (valid != 0) {
     stack = static_cast<StackId>(trail_[valid - 1].note);
   } else if (trail_.end() != unwind::End::outermost) {
-    for (std::size_t i = 0; i < lost; ++i) {
-      stack = add(stack, found_[i]);
+    for (std::size_t i = 0; i < lost_; ++i) {
+      stack = add(stack, runs_[i]);
     }
     stack = add_gap(stack);
   }
-  std::size_t run = lost;
-  while (run < found_count_ && found_[run].link < valid) ++run;
+  std::size_t run = run_count_;
+  while (run != lost_ && runs_[run - 1].link >= valid) --run;
   for (std::size_t i = valid; i < trail_.size(); ++i) {
     if (trail_[i].gap) [[unlikely]]
       stack = add_gap(stack);
-    if (run < found_count_ && found_[run].link == i) {
-      stack = add(stack, found_[run]);
+    if (run < run_count_ && runs_[run].link == i) {
+      stack = add(stack, runs_[run]);
       ++run;
     } else {
       stack = add(stack, trail_[i].name);
@@ -213,7 +241,7 @@ StackId MixedStacks::unmerged(StackId python) noexcept {
   stack = add(stack, kRemark, static_cast<std::int32_t>(Remark::unmerged));
   trail_.forget();
   run_count_ = 0;
-  return add(stack, Run{0, python, store().stacks.depth(python), kNowhere});
+  return add(stack, Run{0, python, store().stacks.depth(python), kNowhere, 0});
 }
 
 bool MixedStacks::make_room() noexcept {
@@ -221,12 +249,11 @@ bool MixedStacks::make_room() noexcept {
   auto* larger = static_cast<Run*>(base::map_pages(2 * room * sizeof(Run)));
   if (larger == nullptr) return false;
   if (room_ != 0) {
-    std::copy_n(runs_, run_count_, larger);
-    std::copy_n(found_, found_count_, larger + room);
-    base::unmap_pages(std::min(runs_, found_), 2 * room_ * sizeof(Run));
+    std::copy_n(runs_, room_, larger);
+    std::copy_n(runs_ + room_, room_, larger + room);
+    base::unmap_pages(runs_, 2 * room_ * sizeof(Run));
   }
   runs_ = larger;
-  found_ = larger + room;
   room_ = room;
   return true;
 }

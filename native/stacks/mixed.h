@@ -12,6 +12,9 @@
 //     runs                          main()                                f(), g()
 //     notes   the stack up to each link, with the Python frames of the runs in it
 //
+// Runs whose frames have waited ever since are not even looked at: PrefixCache knows which, and so
+// what a capture costs does not depend on how many there are.
+//
 // Where the walk of native frames ended early, Python frames further out follow after a remark that
 // some are missing; so do the frames where it went on beyond code that it could not leave. Where
 // frames cannot be brought together at all, both parts are there, one after the other, and a remark
@@ -52,6 +55,7 @@ class MixedStacks {
     StackId python;         // the Python stack up to its innermost frame
     std::uint32_t frames;   // of that which are its own
     std::uint32_t link;     // in the trail; kNowhere
+    std::uint32_t number;   // see PrefixCache
   };
   static constexpr std::uint32_t kNowhere = 0xFFFFFFFF;
 
@@ -70,21 +74,22 @@ class MixedStacks {
   [[nodiscard]] StackId add(StackId outer, const Run& run) noexcept;
   [[nodiscard]] StackId add_gap(StackId outer) noexcept;
   [[nodiscard]] bool collect_runs(PyThreadState* state) noexcept;
+  void take_runs(std::size_t kept, std::size_t found) noexcept;
   [[nodiscard]] unwind::Address place_outside(unwind::Address sp) const noexcept;
   void name_links() noexcept;
-  [[nodiscard]] std::size_t place_runs() noexcept;
-  [[nodiscard]] std::size_t lost_runs() const noexcept;
-  [[nodiscard]] StackId merge(std::size_t valid, std::size_t lost) noexcept;
+  [[nodiscard]] bool place_runs(std::size_t& valid) noexcept;
+  [[nodiscard]] StackId merge(std::size_t valid) noexcept;
   [[nodiscard]] StackId unmerged(StackId python) noexcept;
   [[nodiscard]] bool make_room() noexcept;
   [[nodiscard]] static MixedStacks* make_mine() noexcept;
 
   unwind::Trail trail_;
-  // Those of the last time outermost first, and behind them room for those of this time.
-  Run* runs_ = nullptr;
-  Run* found_ = nullptr;
+  Run* runs_ = nullptr;  // outermost first: room_ of them, and room_ more for those just found
   Recent* recents_ = nullptr;
-  std::size_t run_count_ = 0, found_count_ = 0, room_ = 0;
+  std::size_t run_count_ = 0, room_ = 0;
+  std::size_t same_ = 0;              // so many of them are as they were the last time
+  std::size_t lost_ = 0;              // so many of them are beyond the end of the trail
+  std::uint32_t changed_ = kNowhere;  // the link of the first that is not as it was
   bool ends_ = false;
 };
 

@@ -2,6 +2,7 @@
 #include "stacks/prefix_cache.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/pages.h"
@@ -19,11 +20,17 @@ constexpr std::size_t kFirstRoom = 112;  // with the end mark and runs: one page
 
 const base::ThreadEnd end_of_thread(PrefixCache::release);
 
+std::atomic<std::uint32_t> caches = 0;
+
 }  // namespace
 
 PrefixCache* PrefixCache::make_mine() noexcept {
   PrefixCache& cache = detail::prefix_cache;
   if (cache.ends_ || !end_of_thread.watch(&cache)) return nullptr;
+  if (cache.owner_ == 0) {
+    constexpr std::uint32_t kMost = 0x7FFFFFFF;  // what a mark has room for
+    cache.owner_ = caches.fetch_add(1, std::memory_order_relaxed) % kMost + 1;
+  }
   if (cache.recents_ == nullptr) {
     cache.recents_ = static_cast<Recent*>(base::map_pages(kRecents * sizeof(Recent)));
   }
@@ -60,7 +67,7 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost, Found found) noexc
   epoch_ = epoch;
   const std::size_t depth = found.outside + found.inside;
   if (!make_room(depth)) {
-    size_ = depth_ = run_count_ = 0;
+    size_ = depth_ = run_count_ = settled_ = 0;
     store().stacks.count_truncated();
     return kTruncated;
   }
@@ -77,11 +84,12 @@ StackId PrefixCache::rebuild(const cpython::Frame* innermost, Found found) noexc
     link.frame = frame;
     if (at > size_ || !unchanged(link)) common = std::min(common, at - 1);
     if (callee != nullptr && !cpython::hidden(frame)) {
-      cpython::mark_call(frame, callee, mark_of(at));
+      cpython::mark_call(frame, callee, cpython::make_mark(owner_, at));
     }
   }
   size_ = depth_ = depth;
   while (run_count_ != 0 && runs_[run_count_ - 1] > found.outside) --run_count_;
+  settled_ = std::min(settled_, run_count_);
   for (at = found.outside + 1; at <= depth; ++at) {
     if (cpython::begins_run(links_[at].frame)) runs_[run_count_++] = static_cast<std::uint32_t>(at);
   }

@@ -28,6 +28,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "cpython/call_marks.h"
 #include "cpython/frames.h"
@@ -46,10 +47,14 @@ class PrefixCache {
   // The same without the GIL. The frames are this thread's own and stand still.
   [[nodiscard]] StackId stack_at_detached(const cpython::Frame* frame) noexcept;
 
-  // The runs of the evaluation loop in the stack that was asked for last, innermost first:
-  // visit(first frame, the stack up to the innermost frame of the run, the stack outside it).
+  // Runs of the evaluation loop in the stack that was asked for last have numbers: 0 for what is
+  // outside all of them, then outermost first. Runs below this number are as they were when it was
+  // asked for last.
+  [[nodiscard]] std::size_t settled_runs() noexcept { return std::exchange(settled_, run_count_); }
+  // Those from that number on, innermost first: visit(number, first frame, the stack up to the
+  // innermost frame of the run, the stack outside it).
   template <class Visit>
-  void for_each_run(Visit&& visit) const noexcept;
+  void for_each_run(std::size_t from, Visit&& visit) const noexcept;
 
   // For the C library, when the thread ends.
   static void release(void* cache) noexcept;
@@ -78,7 +83,6 @@ class PrefixCache {
 
   [[nodiscard]] static bool unchanged(const Link& link) noexcept;
   [[nodiscard]] Recent& recent(StackId caller, std::uintptr_t instruction) const noexcept;
-  [[nodiscard]] std::uintptr_t mark_of(std::size_t at) const noexcept;
   [[nodiscard]] Found find(const cpython::Frame* innermost) const noexcept;
   [[nodiscard]] StackId refresh(std::size_t from) noexcept;
   [[nodiscard, gnu::noinline]] StackId rebuild(const cpython::Frame* innermost,
@@ -91,11 +95,13 @@ class PrefixCache {
   Recent* recents_ = nullptr;
   std::uint32_t* runs_ = nullptr;  // the links that begin one, outermost first; as much room
   std::size_t run_count_ = 0;
-  std::size_t depth_ = 0;  // links of the last stack, of which size_ may be kept
-  std::size_t size_ = 0;   // real links: [1] to [size_]
+  std::size_t settled_ = 0;  // see settled_runs(); the innermost run may always change
+  std::size_t depth_ = 0;    // links of the last stack, of which size_ may be kept
+  std::size_t size_ = 0;     // real links: [1] to [size_]
   std::size_t room_ = 0;
   std::uint64_t epoch_ = 0;  // the registry's when the links were made
   std::size_t kept_ = 0;     // refresh() has filled links up to here that may be kept
+  std::uint32_t owner_ = 0;  // in marks: this cache, and no other that there has been
   bool attached_ = true;     // the thread is
   bool ends_ = false;        // the thread does
 };
@@ -109,21 +115,14 @@ inline PrefixCache* PrefixCache::mine() noexcept {
   return cache.links_ != nullptr ? &cache : make_mine();
 }
 
-inline std::uintptr_t PrefixCache::mark_of(std::size_t at) const noexcept {
-  constexpr unsigned kBits = 32;  // of the number; above it, which cache it is of
-  return (reinterpret_cast<std::uintptr_t>(this) >> 4 << (kBits + 1)) | at << 1 | 1;
-}
-
 inline PrefixCache::Found PrefixCache::find(const cpython::Frame* innermost) const noexcept {
-  constexpr std::uintptr_t kNumber = 0xFFFFFFFF;
   const cpython::Frame* callee = innermost;
   std::size_t inside = 1;
   for (auto* frame = cpython::previous(innermost); frame != nullptr;
        callee = frame, frame = cpython::previous(frame), ++inside) {
-    const std::uintptr_t mark = cpython::call_mark(frame, callee);
-    const std::size_t at = mark >> 1 & kNumber;
-    if (mark != 0 && at <= size_ && mark == mark_of(at) && links_[at].frame == frame &&
-        unchanged(links_[at])) {
+    const std::uintptr_t mark = cpython::call_mark(frame, callee, owner_);
+    const std::size_t at = cpython::number_of(mark);
+    if (mark != 0 && at <= size_ && links_[at].frame == frame && unchanged(links_[at])) {
       return {at, inside};
     }
   }
@@ -153,14 +152,16 @@ inline StackId PrefixCache::stack_at(const cpython::Frame* frame) noexcept {
 }
 
 template <class Visit>
-void PrefixCache::for_each_run(Visit&& visit) const noexcept {
+void PrefixCache::for_each_run(std::size_t from, Visit&& visit) const noexcept {
   std::size_t inner = depth_;  // the innermost link of the run
-  for (std::size_t i = run_count_; i-- != 0;) {
-    const std::size_t first = runs_[i];
-    visit(links_[first].frame, links_[inner].stack, links_[first - 1].stack);
+  std::size_t number = run_count_;
+  for (; number != 0 && number >= from; --number) {
+    const std::size_t first = runs_[number - 1];
+    visit(number, links_[first].frame, links_[inner].stack, links_[first - 1].stack);
     inner = first - 1;
   }
-  if (inner != 0) visit(static_cast<const cpython::Frame*>(nullptr), links_[inner].stack, kEmpty);
+  if (from != 0 || inner == 0) return;
+  visit(number, static_cast<const cpython::Frame*>(nullptr), links_[inner].stack, kEmpty);
 }
 
 inline PrefixCache::Recent& PrefixCache::recent(StackId caller,

@@ -64,10 +64,10 @@ void remember_words(Trail::Link& link, const Rule& rule, const detail::Left& lef
 
 }  // namespace
 
-// From link `from` outwards: how many of the outermost links are left when the first is met that
-// does not lead on. 0: all lead on.
-std::size_t Trail::verified(std::size_t from) const noexcept {
-  for (std::size_t i = from + 1; i-- != 0;) {
+// From link `from` outwards to `to`: how many of the outermost links are left when the first is met
+// whose words have changed. 0: none have.
+inline std::size_t Trail::unchanged(std::size_t from, std::size_t to) const noexcept {
+  for (std::size_t i = from + 1; i-- > to;) {
     const Link& link = links_[i];
     const Address back = detail::load(reinterpret_cast<Address>(link.link_at));
     const Address fp = detail::load(reinterpret_cast<Address>(link.fp_at));
@@ -76,9 +76,33 @@ std::size_t Trail::verified(std::size_t from) const noexcept {
   return 0;
 }
 
+// The same down to the outermost, until one is met that does not lead on.
+inline std::size_t Trail::verified(std::size_t from) const noexcept {
+  for (;;) {
+    std::size_t left = unchanged(from, trusted_inner_ + 1);
+    if (left == 0) left = unchanged(std::min(from, trusted_outer_), 0);
+    if (left == 0 || !leads_on(left - 1)) [[likely]]
+      return left;
+    from = left - 2;
+  }
+}
+
+// Does a link that has no words lead to the next one, as it did?
+[[gnu::cold, gnu::noinline]] bool Trail::leads_on(std::size_t at) const noexcept {
+  const Link& link = links_[at];
+  if (at == 0 || link.link_at != &kSame || link.gap) return false;
+  detail::Steps steps(link.at, link.exact);
+  detail::Left left;
+  End end = End::cut;
+  const Known known = detail::rule_of(steps, generation_);
+  return steps.leave(Rule::unpack(known.rule), left, end) && left.end == link.end &&
+         is_at(links_[at - 1], steps);
+}
+
 // A walk that came to its end for want of something may go further now; of a landmark, say.
-bool Trail::ends_as_before(detail::Steps steps) const noexcept {
+bool Trail::ends_as_before(detail::Steps steps, std::size_t size) const noexcept {
   if (end_ == End::outermost) return true;
+  if (goes_on_) return size >= kFewest;
   if (end_ == End::unknown) return false;
   steps.go_on_from(links_[0].at, links_[0].exact);
   detail::Left left;
@@ -88,10 +112,10 @@ bool Trail::ends_as_before(detail::Steps steps) const noexcept {
          left.end == links_[0].end;
 }
 
-// Links down to `left`, as if they had been walked; not more than there may be.
-bool Trail::take_known(std::size_t& known, std::size_t left, std::size_t& fresh) noexcept {
+// Links down to `left`, as if they had been walked.
+bool Trail::take_known(std::size_t known, std::size_t left, std::size_t& fresh) noexcept {
   if (fresh + known > room_ && !make_room(fresh + known)) return false;
-  for (; known > left && fresh < kDeepest; --known) links_[room_ + fresh++] = links_[known - 1];
+  for (; known > left; --known) links_[room_ + fresh++] = links_[known - 1];
   return true;
 }
 
@@ -108,12 +132,15 @@ bool Trail::follow(const Registers& at, bool exact, CallLandmark call, void* giv
     while (known != 0 && links_[known - 1].sp < steps.at.sp) --known;
     if (known != 0 && is_at(links_[known - 1], steps)) {
       std::size_t left = verified(known - 1);
-      if (left == 0 && known + fresh <= kDeepest && ends_as_before(steps)) break;
+      if (left == 0 && known + fresh <= kDeepest && ends_as_before(steps, known + fresh)) break;
       // Up to there it is as it was; the walk goes on from there.
       left = std::max<std::size_t>(left, 1);
+      const bool too_many = known - left + fresh >= kDeepest;
+      if (too_many) left = known - std::min(known, std::max(kHalf, fresh) - fresh);
       if (!take_known(known, left, fresh)) return false;
-      if (fresh == kDeepest) {
+      if (too_many) {
         end_ = End::cut;
+        goes_on_ = true;
         known = 0;
         break;
       }
@@ -143,10 +170,12 @@ bool Trail::follow(const Registers& at, bool exact, CallLandmark call, void* giv
     remember_words(link, rule, left, steps, goes_on);
     if (!goes_on || fresh == kDeepest) {
       end_ = end;
+      goes_on_ = goes_on;
       known = 0;
       break;
     }
   }
+  trust(0, 0);
   if (known + fresh > room_ && !make_room(known + fresh)) return false;
   std::reverse_copy(links_ + room_, links_ + room_ + fresh, links_ + known);
   walked_ += known + fresh;
@@ -172,6 +201,7 @@ bool Trail::make_room(std::size_t links) noexcept {
   auto* larger = static_cast<Link*>(base::map_pages(2 * room * sizeof(Link)));
   if (larger == nullptr) {
     size_ = kept_ = 0;
+    trust(0, 0);
     return false;
   }
   if (room_ != 0) {

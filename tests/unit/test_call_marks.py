@@ -5,13 +5,25 @@ same place of the same frame. So all kinds of calls are left in all ways, many t
 that the interpreter has specialised them, and each capture is compared with the twin.
 """
 
+import os
 import sys
 import threading
 
+import greenlet
 import pytest
 
 import whence
 from reference import capture
+
+
+@pytest.fixture(params=["plain", "calls"], autouse=True)
+def _recorded(request, tmp_path):
+    """While calls are recorded, too: on 3.11 they all go by way of C then."""
+    if request.param == "plain":
+        yield
+    else:
+        with whence.record(tmp_path / "a.whence", memory=True):
+            yield
 
 
 class Different(AssertionError):
@@ -23,6 +35,9 @@ def look():
     expected = capture.frames(skip=1)
     if list(stack.frames) != expected:
         raise Different(stack.frames[:4], expected[:4])
+    mixed = whence.capture(native=True, skip=1).frames
+    if [frame for frame in mixed if frame.kind == "python"] != expected:
+        raise Different(mixed[:4], expected[:4])
 
 
 def fail():
@@ -96,6 +111,59 @@ def delegating(then):
     yield from numbers(then)
 
 
+def catching(then):
+    while True:
+        try:
+            yield then()
+        except ValueError:
+            then()
+
+
+def throw(generator):
+    """Into one that has begun, from here and by way of another that delegates to it."""
+
+    def around():
+        yield from generator
+
+    next(generator)
+    generator.throw(ValueError)
+    outer = around()
+    next(outer)
+    outer.throw(ValueError)
+    outer.close()
+
+
+def by_c(function, times):
+    max(range(times), key=lambda _: function() or 0)
+
+
+class Awaitable:
+    """Its throw() is C's business, which calls Python while its generator waits."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        look()
+
+    def throw(self, *_):
+        look()
+        return deep(1, look)
+
+
+def waiting():
+    while True:
+        yield from Awaitable()
+
+
+def throw_over_and_over():
+    generator = waiting()
+    next(generator)
+    for _ in range(3):
+        generator.throw(ValueError)
+        deep(1, lambda: generator.throw(ValueError))
+
+
 STATEMENTS = """
 plain.made()
 (1, plain.made())
@@ -124,6 +192,10 @@ getattr(thing, 'missing', f())
 thing.missing
 sorted([3, 1, 2], key=lambda _: f())
 max(1, 2, key=lambda n: fail())
+list(map(lambda _: deep(2, f), range(3)))
+list(map(lambda _: sorted([2, 1], key=lambda _: f()), range(2)))
+throw(catching(f))
+throw_over_and_over()
 with thing: fail()
 f(), thing.method(1, f()), f()
 """.strip().splitlines()
@@ -214,6 +286,65 @@ def test_marks_in_other_threads_of_other_times():
         thread = threading.Thread(target=deep, args=[depth, look])
         thread.start()
         thread.join()
+
+
+def test_a_call_from_c_at_the_same_place_with_other_callers():
+    """All frames lie where those of the call before lay, at the same instructions."""
+
+    def inner():
+        look()
+        look()
+
+    def middle():
+        by_c(inner, 2)
+
+    def one():
+        middle()
+        middle()
+
+    def other():
+        look()
+        middle()
+
+    for _ in range(10):
+        for outer in (one, other, one, one, other):
+            by_c(outer, 1)
+
+
+@pytest.mark.skipif(
+    bool(os.environ.get("WHENCE_SANITIZED")),
+    reason="AddressSanitizer does not know that greenlets copy the C stack",
+)
+def test_greenlets_in_turns(rng):
+    """Each has marks of its own, with numbers that mean other frames in others."""
+    main = greenlet.getcurrent()
+
+    def work(depth):
+        if depth:
+            look()
+            if depth % 3:
+                by_c(lambda: work(depth - 1), 1)
+            else:
+                work(depth - 1)
+            look()
+            return
+        for _ in range(5):
+            look()
+            main.switch()
+
+    running = []
+    for turn in range(300):
+        if turn < 30:
+            running.append(greenlet.greenlet(work))
+            deep(turn % 3, lambda: running[-1].switch(rng.randrange(12)))
+        elif running:
+            one = rng.choice(running)
+            deep(turn % 3, one.switch)
+        look()
+        running = [one for one in running if not one.dead]
+    while running:
+        running[0].switch()
+        running = [one for one in running if not one.dead]
 
 
 @pytest.mark.parametrize("depth", [10, 400])
