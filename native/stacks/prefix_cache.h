@@ -21,9 +21,9 @@
 // A frame that runs comes back to the same few instructions: what they came to under their caller
 // is kept in a small table, so that most look-ups are one comparison.
 //
-// Where there are no marks, each frame is compared: about 1 ns each. Addresses of dead code objects
-// come back with other code, so a cache older than the last death of a captured code object is not
-// used.
+// Where there are no marks, each frame is compared with its link: about 1 ns each. Addresses of
+// dead code objects come back with other code, so a cache older than the last death of a captured
+// code object is not used.
 #pragma once
 
 #include <cstddef>
@@ -115,18 +115,25 @@ inline PrefixCache* PrefixCache::mine() noexcept {
   return cache.links_ != nullptr ? &cache : make_mine();
 }
 
+// Frames without a mark are compared with the links where they would be: if all of them are there,
+// the caller of the innermost one is as good as marked.
 inline PrefixCache::Found PrefixCache::find(const cpython::Frame* innermost) const noexcept {
   const cpython::Frame* callee = innermost;
-  std::size_t inside = 1;
+  std::size_t inside = 1, outside = 0;
+  bool same = true;
   for (auto* frame = cpython::previous(innermost); frame != nullptr;
        callee = frame, frame = cpython::previous(frame), ++inside) {
     const std::uintptr_t mark = cpython::call_mark(frame, callee, owner_);
     const std::size_t at = cpython::number_of(mark);
     if (mark != 0 && at <= size_ && links_[at].frame == frame && unchanged(links_[at])) {
-      return {at, inside};
+      outside = at;
+      break;
     }
+    same = same && inside < size_ && links_[size_ - inside].frame == frame &&
+           unchanged(links_[size_ - inside]);
   }
-  return {0, inside};
+  if (same && outside + inside == size_) return {size_ - 1, 1};
+  return {outside, inside};
 }
 
 // The hot path. Budget: 70 instructions for a frame whose caller has a mark, 15 for each frame more
