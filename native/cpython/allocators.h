@@ -37,8 +37,9 @@
 
 namespace whence::cpython {
 
-// Set while is_reached() asks, so that a hook which passes on says that it was here.
+// Set while is_reached() asks, so that a hook of the domain which passes on says that it was here.
 inline std::atomic<bool> allocators_listen = false;
+template <PyMemAllocatorDomain kDomain>
 inline std::atomic<bool> allocators_heard = false;
 
 inline constexpr int kAllocatorSets = 6;
@@ -68,7 +69,7 @@ class AllocatorHook {
     if (Sink::enter()) [[likely]]
       return true;
     if (allocators_listen.load(std::memory_order_relaxed)) [[unlikely]]
-      allocators_heard.store(true, std::memory_order_relaxed);
+      allocators_heard<kDomain>.store(true, std::memory_order_relaxed);
     return false;
   }
 
@@ -150,12 +151,12 @@ class AllocatorHooks<Sink, kDomain, std::integer_sequence<int, kSets...>> {
   [[nodiscard]] static bool is_reached() noexcept {
     const bool entered = Sink::enter();  // so that the hook passes on
     const PyMemAllocatorEx there = top();
-    allocators_heard.store(false, std::memory_order_relaxed);
+    allocators_heard<kDomain>.store(false, std::memory_order_relaxed);
     allocators_listen.store(true, std::memory_order_relaxed);
     there.free(there.ctx, there.malloc(there.ctx, 1));
     allocators_listen.store(false, std::memory_order_relaxed);
     if (entered) Sink::leave();
-    return allocators_heard.load(std::memory_order_relaxed);
+    return allocators_heard<kDomain>.load(std::memory_order_relaxed);
   }
 
   static void install() noexcept {

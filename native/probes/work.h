@@ -43,8 +43,8 @@ inline bool keep_table(std::uint32_t recording, std::uint64_t name_space,
                        std::span<const std::uint8_t> table) noexcept {
   constexpr std::size_t kPart = 2048;  // fits into the smallest chunk
   const std::uint64_t parts = (table.size() + kPart - 1) / kPart;
-  const std::uint64_t size = parts * format::body_size(name_space, kPart);
-  if (!store::store().has_room_for_table(recording, size)) return false;
+  const std::size_t size = format::body_size(name_space, kPart);
+  if (!store::store().has_room_for_table(recording, parts, size)) return false;
   for (; !table.empty(); table = table.subspan(std::min(kPart, table.size()))) {
     const auto part = table.first(std::min(kPart, table.size()));
     const auto encode = [&](std::uint8_t* out, format::Deltas&) {

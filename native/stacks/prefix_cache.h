@@ -26,6 +26,7 @@
 // code object is not used.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -76,14 +77,17 @@ class PrefixCache {
   };
   static constexpr std::size_t kRecents = 2048;  // 32 KB
 
-  // How far the links hold, and how many frames there are inside of that.
+  // How far the links hold, and how many frames there are inside of that. Frames up to `waiting`
+  // have not moved; others may have been called anew, to the same places.
   struct Found {
-    std::size_t outside, inside;
+    std::size_t outside, inside, waiting;
   };
 
   [[nodiscard]] static bool unchanged(const Link& link) noexcept;
   [[nodiscard]] Recent& recent(StackId caller, std::uintptr_t instruction) const noexcept;
   [[nodiscard]] Found find(const cpython::Frame* innermost) const noexcept;
+  // No run further in than that is settled.
+  void settle(std::size_t waiting) noexcept;
   [[nodiscard]] StackId refresh(std::size_t from) noexcept;
   [[nodiscard, gnu::noinline]] StackId rebuild(const cpython::Frame* innermost,
                                                Found found) noexcept;
@@ -116,7 +120,7 @@ inline PrefixCache* PrefixCache::mine() noexcept {
 }
 
 // Frames without a mark are compared with the links where they would be: if all of them are there,
-// the caller of the innermost one is as good as marked.
+// what the links know of the caller of the innermost one holds.
 inline PrefixCache::Found PrefixCache::find(const cpython::Frame* innermost) const noexcept {
   const cpython::Frame* callee = innermost;
   std::size_t inside = 1, outside = 0;
@@ -132,8 +136,14 @@ inline PrefixCache::Found PrefixCache::find(const cpython::Frame* innermost) con
     same = same && inside < size_ && links_[size_ - inside].frame == frame &&
            unchanged(links_[size_ - inside]);
   }
-  if (same && outside + inside == size_) return {size_ - 1, 1};
-  return {outside, inside};
+  if (same && outside + inside == size_) return {size_ - 1, 1, outside};
+  return {outside, inside, outside};
+}
+
+inline void PrefixCache::settle(std::size_t waiting) noexcept {
+  std::size_t runs = run_count_;
+  while (runs != 0 && runs_[runs - 1] > waiting) --runs;
+  settled_ = std::min(settled_, runs);
 }
 
 // The hot path. Budget: 70 instructions for a frame whose caller has a mark, 15 for each frame more
@@ -142,8 +152,9 @@ inline StackId PrefixCache::stack_at(const cpython::Frame* frame) noexcept {
   if (epoch_ != store().codes.epoch()) [[unlikely]]
     size_ = 0;
   const Found found = find(frame);
+  if (found.waiting + 1 < size_) settle(found.waiting);
   Link& link = links_[size_];
-  if (found.inside != 1 || found.outside + 1 != size_ || link.frame != frame) {
+  if (found.inside != 1 || found.outside + 1 != size_ || link.frame != frame || depth_ != size_) {
     return rebuild(frame, found);
   }
   if (unchanged(link)) return link.stack;

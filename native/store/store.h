@@ -99,10 +99,11 @@ class Store {
     return append_metadata(size, encode);
   }
 
-  // Before a table of that many bytes is written as metadata: tables may be as large as they like,
-  // so all of them have half of the room, and one has half of what is left of it. Then names find
-  // some. False: there is none for all of it, which counts as a name.
-  [[nodiscard]] bool has_room_for_table(std::uint32_t generation, std::uint64_t bytes) noexcept;
+  // Before a table is written as metadata, in so many parts of that size: tables may be as large as
+  // they like, so all of them have half of the room, and one has half of what is left of it. Then
+  // names find some. False: there is none for all of it, which counts as a name.
+  [[nodiscard]] bool has_room_for_table(std::uint32_t generation, std::uint64_t parts,
+                                        std::size_t part_size) noexcept;
 
   // The number of a string in the recording, written first if need be; 0 if it found no room. The
   // string is one that base::names() keeps under `ref`.

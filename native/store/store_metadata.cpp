@@ -45,10 +45,14 @@ void Store::commit_metadata(std::uint8_t* end) noexcept {
   format::publish_committed(chunks_.at(metadata_.chunk).mapped->committed, metadata_.word);
 }
 
-bool Store::has_room_for_table(std::uint32_t recording, std::uint64_t bytes) noexcept {
+// What a chunk has left where the next part does not fit is taken, too.
+bool Store::has_room_for_table(std::uint32_t recording, std::uint64_t parts,
+                               std::size_t part_size) noexcept {
   if (!cursors_.same_process()) return false;
   const base::Holding holding(lock_);
   if (state_ != State::on || recording != last_generation_) return false;
+  const std::uint64_t bytes =
+      parts * (capacity() / std::max<std::size_t>(capacity() / part_size, 1));
   const std::uint64_t most = most_metadata(), taken = chunks_.metadata_count();
   const auto in_chunk = static_cast<std::uint64_t>(metadata_.end - metadata_.next);
   const std::uint64_t left = (most > taken ? most - taken : 0) * capacity() + in_chunk;

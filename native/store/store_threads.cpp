@@ -76,11 +76,11 @@ Cursor* Store::refill(std::uint32_t recording, Cursor* cursor, std::size_t size,
   size = std::max(size, format::kLongestCompact);  // what enter() asks for
   for (;;) {
     if (!cursors_.same_process()) return nullptr;
-    if (cursor == nullptr) cursor = detail::this_cursor;  // a signal handler may have taken one
     bool fresh = false;
     {
       const base::Holding holding(lock_);
       if (state_ == State::idle || recording != last_generation_) return nullptr;
+      if (cursor == nullptr) cursor = detail::this_cursor;  // a signal handler may have taken one
       cursor = own(cursor, true);
       Reason reason = header_->reason;
       if (state_ == State::on) {

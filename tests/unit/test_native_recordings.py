@@ -96,6 +96,39 @@ def test_stacks_of_memory_have_native_frames_with_names(recorded):
     assert (frames[0].kind, frames[0].filename) == ("native", str(recorded[1]))
 
 
+DETACHED = """
+import ctypes, sys, whence
+
+named = ctypes.CDLL(None).get_current_dir_name
+named.restype = None
+
+def make():
+    names = {}
+    exec(compile("def inner(named):\\n    named()\\n", "made.py", "exec"), names)
+    return names["inner"]
+
+def outer(inner):
+    inner(named)
+    return bytes(7_777)
+
+named()
+made = [make() for _ in range(5)]
+with whence.record(sys.argv[1], calls=False, gc=False, memory="all", native=True):
+    kept = [outer(inner) for inner in made]
+"""
+
+
+def test_a_function_first_seen_without_the_gil_is_gone_when_it_has_returned(tmp_path):
+    path = tmp_path / "a.whence"
+    assert runner.run(DETACHED, str(path)).status == 0
+    with whence.open(path) as recording:
+        groups = [g for g in recording.memory.leaks() if g.bytes // g.count > 7_777]
+        assert sum(group.count for group in groups) == 5
+        for group in groups:
+            python = [frame.name for frame in group.stack if frame.kind == "python"]
+            assert python[0] == "outer"
+
+
 def test_without_native_there_are_none(tmp_path):
     folder = tmp_path / "extension"
     folder.mkdir()

@@ -1,5 +1,6 @@
 """Stacks with native frames: every Python frame in its true place."""
 
+import operator
 import pickle
 import sys
 import threading
@@ -14,6 +15,7 @@ pytestmark = walks.fast_only("the two kinds of frames are not brought together")
 
 PYTHON, NATIVE = 1, 2
 NO_LIMIT = 2**32 - 1
+ROUNDS = 100  # after which the interpreter has specialised all that it will
 
 
 def told(stack, module="nested"):
@@ -155,6 +157,39 @@ def test_what_changes_between_two_captures_is_seen(nested):
     callers = [outside(stack)[4:-1] for stack in stacks]
     expected = [["one"], ["two"], ["one", "three"], ["two"], ["one"]]
     assert callers == [names for names in expected for _ in range(2)]
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_python_frames_at_the_same_places_called_by_other_c(tmp_path, calls):
+    """Nothing has been captured in between that would have shown the change."""
+    stacks = []
+
+    def inner(_):
+        stacks.append(whence.capture(native=True))
+        return 0
+
+    class Operand:
+        def __and__(self, other):
+            max((1,), key=inner)
+            return self
+
+        __or__ = __xor__ = __and__
+
+    one = Operand()
+
+    def run(functions, look):
+        for function in functions:
+            function(one, one)
+            if look:
+                whence.capture(native=True)
+
+    with whence.record(tmp_path / "a.whence", calls=calls):
+        for look in (True, False):
+            run([operator.and_, operator.or_, operator.xor] * ROUNDS, look)
+    first, then = stacks[: 3 * ROUNDS], stacks[3 * ROUNDS :]
+    assert len(set(first[-3:])) == 3
+    assert first[-6:-3] == first[-3:]
+    assert then[-3:] == first[-3:]
 
 
 def test_a_thread_of_its_own(nested):
