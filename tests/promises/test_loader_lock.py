@@ -83,7 +83,8 @@ def test_nobody_waits_for_it_with_the_gil(tmp_path, program, options):
 
 # Who lists libraries takes three seconds: who looks at them waits, and is waited for.
 FORKS = """
-import os, shutil, time, _ctypes
+import os, shutil, time, warnings, _ctypes
+warnings.simplefilter("ignore", DeprecationWarning)  # about forks beside threads
 inside = threading.Event()
 def slowly(*_):
     inside.set()

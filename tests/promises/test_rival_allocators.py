@@ -12,11 +12,12 @@ sys.path.insert(0, {folder!r})
 import replaces, whence
 
 def work():
-    return [bytearray(1234) for _ in range(10)]
+    return [bytes(1234) for _ in range(10)]
 
 def seen(recorder):
     with whence.open(recorder.path) as recording:
-        taken = sum(record.fields.get("size") == 1235 for record in recording)
+        size = sys.getsizeof(bytes(1234))
+        taken = sum(record.fields.get("size") == size for record in recording)
         return taken, recording.info.memory
 
 def start(number):
