@@ -53,7 +53,9 @@ bool Names::fill(const Source& source) {
     if (record.kind != nullptr) take(record);
   }
   stacks_.finish();
-  std::ranges::stable_sort(symbols_, {}, place_of);
+  std::ranges::sort(symbols_, {}, [](const SymbolEntry& symbol) {
+    return std::tuple(symbol.module, symbol.address, symbol.number);
+  });
   work_.finish();
   line_maps_.finish();
   std::sort(task_numbers_.begin(), task_numbers_.end(), [](const auto& a, const auto& b) {
@@ -114,7 +116,7 @@ void Names::take_native(const format::Record& record) {
   } else if (record.code == format::Module::kKind.code) {
     modules_.push_back({v[0], v[1], v[2]});
   } else {
-    symbols_.push_back({v[0], v[1], v[2], v[3], v[4]});
+    symbols_.push_back({v[0], v[1], v[2], v[3], v[4], symbols_.size()});
   }
 }
 

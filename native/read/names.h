@@ -28,6 +28,7 @@ struct ModuleEntry {
 struct SymbolEntry {
   std::uint64_t module, address;       // where it is, innermost first at one address
   std::uint64_t name, filename, line;  // a line of 0 is not known
+  std::size_t number;                  // in the order in which they come
 };
 struct ThreadEntry {
   std::uint64_t id, os_id, name;
