@@ -43,7 +43,8 @@ bool is_interrupted() noexcept {
 
 bool is_between_stacks(const void* frame) noexcept {
   const std::uint64_t now = base::libraries_generation();
-  if (generation.exchange(now, std::memory_order_relaxed) != now) {
+  if (generation.load(std::memory_order_relaxed) != now) [[unlikely]] {
+    generation.store(now, std::memory_order_relaxed);
     for (auto& caller : callers) caller.store(0, std::memory_order_relaxed);
   }
   // Both kinds of machine keep it there: a frame pointer, then where to return to.
